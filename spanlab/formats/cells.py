@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
@@ -17,6 +17,7 @@ from spanlab.formats.chats import (
     is_message,
     plain_chat,
     text_of_message,
+    transcript,
     turn_of,
     turn_without_answer,
 )
@@ -57,6 +58,8 @@ def _as_extent(value: object) -> object:
     start, text = named.get("start"), named.get("text")
     if "end" not in named and isinstance(start, int) and isinstance(text, str):  # factgenie
         named["end"] = start + len(text)
+    if isinstance(named.get("label"), int):  # the number of a category, as of factgenie
+        named["label"] = str(named["label"])
     return named
 
 
@@ -89,7 +92,7 @@ def turn_in(theirs: Mapping[str, Any], names: Mapping[str, str], number: int) ->
         number: the turn, from 1; 0 for the last one.
     """
     field = "question" if theirs.get("messages") is None else "messages"
-    chat = asked_in(theirs.get(field))
+    chat = (asked_in if field == "question" else chat_in)(theirs.get(field))
     if field == "question" and not is_chat(chat):
         return None
     if theirs.get("answer") is not None and is_chat(chat) and _awaits_answer(chat):
@@ -121,6 +124,12 @@ def asked_in(value: Any) -> Any:
     if not isinstance(request, Mapping) or is_message(request):
         return plain_chat(value)
     return plain_chat(next((request[name] for name in _ASKS if request.get(name)), value))
+
+
+def chat_in(value: Any) -> Any:
+    """Return the chat that is in a value, also as one text with who speaks; others as they are."""
+    chat = asked_in(value)
+    return (transcript(chat) or chat) if isinstance(chat, str) else chat
 
 
 def answer_in(value: Any, column: str) -> str | None:
@@ -178,12 +187,22 @@ _OF_REPLIES: Final = frozenset(
 def is_reply(value: Any) -> bool:
     """Say whether a value is the object that a model's API answers with, and has a text."""
     if isinstance(value, list):
-        return bool(value) and is_reply(value[0])
+        return any(map(is_reply, value))
     if not isinstance(value, Mapping):
         return False
     if not (_OF_REPLIES & value.keys() or isinstance(value.get("content"), list)):
         return False
     return bool(text_of_reply(value))
+
+
+def is_said(value: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether objects are a chat, the parts of a message, or the choices of a reply."""
+    are_parts = all(str(part.get("type")) in _PARTS for part in value)
+    return are_parts or is_chat(value) or all(map(_is_choice, value))
+
+
+def _is_choice(part: Mapping[str, Any]) -> bool:
+    return part.keys() <= _OF_CHOICES and part.keys() != {"text"}
 
 
 def text_of_reply(value: Any) -> str:
@@ -216,6 +235,13 @@ def about_reply(value: Any) -> dict[str, Any]:
     return about
 
 
+_PARTS: Final = frozenset(("text", "output_text", "input_text", "thinking", "tool_use"))
+_OF_CHOICES: Final = frozenset(  # of OpenAI and vLLM
+    (
+        *("index", "message", "text", "finish_reason", "stop_reason", "logprobs", "token_ids"),
+        *("cumulative_logprob", "lora_request"),
+    )
+)
 _OF_PARTS: Final = frozenset(("type", "text"))  # the fields of a part of a message
 _ASIDE_PARTS: Final = frozenset(("tool_use", "tool_call", "reasoning", "thinking", "function_call"))
 
@@ -240,9 +266,15 @@ def passages_in(value: Any, column: str) -> tuple[Passage, ...]:
     texts = _parse_passages(value)
     if isinstance(texts, str) and texts.lstrip().startswith("["):
         return (Passage(text=texts),)  # a text that begins with a bracket, such as [1]
+    if isinstance(texts, Mapping) and not has_text(texts) and _are_texts(texts.values()):
+        texts = [{"title": name, "text": text} for name, text in texts.items()]
     if isinstance(texts, str) and _JOINED.search(texts) and "\n" not in texts:
         texts = [text.strip() for text in _BARS.split(texts)]
     return passages_of(texts, column)
+
+
+def _are_texts(values: Collection[Any]) -> bool:
+    return bool(values) and all(isinstance(value, str) for value in values)
 
 
 _BARS: Final = re.compile(r"\|\|?|\[SEP\]|</?s>|<sep>", re.IGNORECASE)
@@ -321,6 +353,29 @@ def gold_in(value: Any, column: str, answer: str) -> Annotation | None:
         raise within(input_error(error), column) from None
     spans = tuple(_span(answer, part, f"{column}.{index}") for index, part in enumerate(parts))
     return Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=spans, claims=claims)
+
+
+def hallucinated_in(fields: Mapping[str, Any], answer: str) -> Annotation | None:
+    """Return what a record says of its answer as a whole; None if it says nothing.
+
+    As nothing says which of its words are wrong, a hallucinated answer has a claim without a place.
+    """
+    said = next((fields[name] for name in _WHOLE if name in fields), None)
+    is_wrong = _WORDS.get(str(said).strip().lower().removesuffix(".0"))
+    if is_wrong is None:
+        return None
+    claims = (Claim(text=answer, verdict="not-supported"),) if is_wrong else ()
+    return Annotation(annotator="gold", kind=AnnotatorKind.GOLD, claims=claims)
+
+
+_WHOLE: Final = (
+    *("hallucination", "is_hallucination", "hallucinated", "is_hallucinated"),
+    *("hallucination_label", "has_hallucination"),
+)
+_WORDS: Final = {
+    **dict.fromkeys(("yes", "true", "1", "hallucinated", "hallucination"), True),
+    **dict.fromkeys(("no", "false", "0", "not hallucinated", "factual"), False),
+}
 
 
 def _span(answer: str, labelled: _GivenSpan, field: str) -> Span:

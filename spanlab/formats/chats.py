@@ -6,6 +6,7 @@ contents that are texts or parts, or one of LangChain's objects; ``{"user", "ass
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -23,7 +24,9 @@ _ROLES: Final = {
     "tool-response": TOOL,
 }
 
-_SAYS: Final = ("role", "from", "type", "sender", "speaker")  # the fields that may hold the role
+_SPEAKER: Final = re.compile(r"\n(Human|User|Assistant|AI|Bot): ?")
+# The fields that may hold the role, …
+_SAYS: Final = ("role", "from", "type", "sender", "speaker", "author")
 _HOLDS: Final = ("content", "value", "text", "message", "parts", "utterance")  # … and the text
 
 
@@ -52,15 +55,23 @@ def plain_chat(value: Any) -> Any:
     """Return a list of messages with each as one object with its role; any other value as it is.
 
     LangChain's objects are unpacked, the two sides of a turn become messages of their own, and what
-    a function returned becomes a tool's.
+    a function returned becomes a tool's. Of ChatGPT's export, a tree, it is the branch that ends
+    last.
     """
+    if isinstance(value, Mapping) and value and all(map(_is_node, value.values())):
+        value = _branch(value)
     if not isinstance(value, list) or not all(isinstance(turn, Mapping) for turn in value):
         return value
-    return [message for turn in value for message in _messages_in(without_classes(turn))]
+    chat = [message for turn in value for message in _messages_in(without_classes(turn))]
+    times = [message["created_at"] for message in chat if "created_at" in message]
+    return chat[::-1] if len(times) == len(chat) > 1 and times[0] > times[-1] else chat
 
 
 def _messages_in(turn: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     sides = [name for name in turn if name.lower() in _ROLES and isinstance(turn[name], str)]
+    if len(sides) == 1 and isinstance(turn.get("system"), str):  # that of a dialogue: the model
+        turn = {**turn, "model": turn["system"]}
+        sides.append("model")
     if _role(turn):
         yield turn
     elif turn.get("type") == "function_call_output":
@@ -70,6 +81,29 @@ def _messages_in(turn: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from ({"role": name, "content": turn[name]} | retrieved for name in sides)
     else:
         yield turn
+
+
+def _is_node(value: Any) -> bool:
+    return isinstance(value, Mapping) and {"message", "parent", "children"} <= value.keys()
+
+
+def _branch(nodes: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the messages from the root of a tree to its last leaf."""
+    branch: list[Mapping[str, Any]] = []
+    node = next((node for node in reversed(list(nodes.values())) if not node["children"]), None)
+    while node is not None and len(branch) <= len(nodes):
+        branch.append(node)
+        node = nodes.get(node["parent"])
+    return [node["message"] for node in reversed(branch) if node["message"]]
+
+
+def transcript(text: str) -> list[dict[str, str]]:
+    """Return the messages of a talk in one text, "Human: …", "Assistant: …"; none of another."""
+    parts = _SPEAKER.split(f"\n{text.strip()}")
+    if parts[0].strip() or len(parts) < 5:
+        return []
+    said = zip(parts[1::2], parts[2::2], strict=True)
+    return [{"role": role, "content": words.strip()} for role, words in said]
 
 
 def without_classes(value: Any) -> Any:
@@ -83,6 +117,11 @@ def without_classes(value: Any) -> Any:
     if value.keys() == {"type", "data"} and isinstance(value["data"], Mapping):
         return without_classes({"type": value["type"], **value["data"]})
     return {name: without_classes(inner) for name, inner in value.items()}
+
+
+def is_user(message: Mapping[str, Any]) -> bool:
+    """Say whether a message is the user's."""
+    return _role(message) == USER
 
 
 def is_message(value: Any) -> bool:
@@ -172,6 +211,7 @@ def lines_of(message: Mapping[str, Any]) -> Iterator[ChatMessage]:
     """Yield what a message says, and what tools say in it, which some put into the user's."""
     role = _role(message)
     content = next((message[name] for name in _HOLDS if message.get(name) is not None), None)
+    content = content.get("parts", content) if isinstance(content, Mapping) else content
     for part in content if isinstance(content, list) else [content]:
         if isinstance(part, str):
             yield ChatMessage(role, part)
@@ -194,6 +234,8 @@ def _said_in(part: Mapping[str, Any], role: str) -> Iterator[ChatMessage]:
         yield ChatMessage(TOOL, returned(held))
     elif isinstance(part.get("text"), str):
         yield ChatMessage(role, part["text"])
+    elif isinstance(part.get("text"), Mapping):  # of a thread
+        yield ChatMessage(role, str(part["text"].get("value") or ""))
     elif part.get("type") == "text" and isinstance(part.get("content"), str):
         yield ChatMessage(role, part["content"])
 
@@ -217,4 +259,5 @@ def _role(message: Mapping[str, Any]) -> str:
 
 
 def _role_of(message: Mapping[str, Any]) -> str:
-    return str(next((message[name] for name in _SAYS if message.get(name)), None))
+    said = next((message[name] for name in _SAYS if message.get(name)), None)
+    return str(said.get("role") if isinstance(said, Mapping) else said)

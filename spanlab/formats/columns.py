@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from spanlab.base.errors import InputError, UsageError
-from spanlab.formats.cells import asked_in, is_extent, is_reply, is_span
+from spanlab.formats.cells import asked_in, chat_in, is_extent, is_reply, is_span
 from spanlab.formats.chats import answers_in, is_chat, is_message
 from spanlab.formats.reader import as_passage, has_text, is_missing, parse_list, says_nothing
 
@@ -56,22 +56,23 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
     ),
     "lang": ("lang", "language"),
     "messages": (
-        *("messages", "conversations", "conversation", "chat", "dialogue", "dialog", "turns"),
-        *("contents", "user input", "input"),
+        *("messages", "conversations", "conversation", "chat messages", "chat", "dialogue"),
+        *("dialog", "turns", "contents", "user input", "input", "mapping", "data"),
     ),
     "question": (
         *_cross(_PERSON, _QUESTIONS),
-        *("question", "query", "prompt", "instruction", "model input", "input"),
+        *("question", "query", "prompt", "instruction", "model input", "input", "inputs"),
         *("dialogue history", "prompt raw"),
         *("messages", "contents", "conversation", "conversations", "chat", "dialogue", "dialog"),
-        *("request body", "request"),
+        *("request body", "request", "message"),
     ),
     "answer": (
         "model output text",
         *_cross(_MODEL, _ANSWERS),
-        *("filtered resps", "resps", "prediction", "predicted", "response", "output", "completion"),
-        *("generation", "generated", "reply", "hypothesis", "answer", "result", "summary"),
-        *("choices message content", "response body", "text"),
+        *("filtered resps", "resps", "prediction", "predicted", "response", "output", "outputs"),
+        *("completion", "generation", "generated", "reply", "hypothesis", "answer", "result"),
+        "summary",
+        *("choices message content", "response body", "text", "claim", "statement", "sentence"),
     ),
     "reference": (
         *_cross(_RIGHT, ("answer", "output", "response", "text", "summary")),
@@ -82,7 +83,7 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
         *_cross(_FOUND, _PASSAGES),
         *("passages", "passage", "contexts", "context", "documents", "document", "docs", "doc"),
         *("chunks", "chunk", "nodes", "snippets", "source", "sources", "evidence", "knowledge"),
-        *("article", "facts", "reference contexts"),
+        *("article", "facts", "premise", "reference contexts", "results"),
     ),
     "spans": (
         *("spans", "soft labels", "hallucinations", "hallucination spans", "hallucination labels"),
@@ -168,12 +169,26 @@ def map_columns(
         if field not in mapping and (guess := _guess(field, free, samples)) is not None:
             mapping[field] = guess
     if needed is not None and needed not in mapping and "messages" not in mapping:
+        _refuse_lists(_guess(needed, paths_found, ()), samples)
         raise InputError(
             f"no column for {needed}",
             found=_list_columns(paths_found),
             expected=f"one named {_KNOWN[needed]}, or a mapping {needed}=COLUMN (--column)",
         )
     return mapping
+
+
+def _refuse_lists(column: str | None, samples: Sequence[Mapping[str, Any]]) -> None:
+    """Say so if a column that is called like a text holds lists of several."""
+    values = [value_at(sample, column) for sample in samples] if column else []
+    several = next((v for v in values if isinstance(v, list) and len(v) > 1), None)
+    if several is not None:
+        raise InputError(
+            "the answer is a list of several",
+            field=column,
+            found=several,
+            expected=f"one text a record; --column answer={column}.0 takes the first of a list",
+        )
 
 
 def model_in(column: str) -> str | None:
@@ -240,11 +255,13 @@ def _can_hold(field: str, column: str, samples: Sequence[Mapping[str, Any]]) -> 
 def _is_text(value: Any, column: str) -> bool:
     """Say whether a value is a text, a message or reply that has one, or the only one of a list."""
     if isinstance(value, list):
-        return len(value) == 1 and _is_text(value[0], column)
+        return is_reply(value) or (len(value) == 1 and _is_text(value[0], column))
     return isinstance(value, str | int | float) or is_message(value) or is_reply(value)
 
 
 def _is_question(value: Any, column: str) -> bool:
+    if words_of(column).endswith("message") and not isinstance(value, str):
+        return False  # a reply
     asked = asked_in(value)
     return _is_text(asked, column) or is_chat(asked)
 
@@ -262,6 +279,8 @@ def _is_evidence(value: Any, column: str) -> bool:
         return len(value.split()) > 1
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
         value = value[0]
+    if isinstance(value, Mapping) and not has_text(value):
+        value = list(value.values())  # texts by their titles
     parts = value if isinstance(value, list) else [value]
     texts = [has_text(as_passage(part)) for part in parts if not says_nothing(part)]
     return all(texts)
@@ -286,7 +305,7 @@ def _is_model(value: Any, column: str) -> bool:
 _FITS: Final[dict[str, Callable[[Any, str], bool]]] = {
     "id": lambda value, _: isinstance(value, str | int),
     "lang": lambda value, _: isinstance(value, str) and _TAG.fullmatch(value) is not None,
-    "messages": lambda value, _: bool(is_chat(chat := asked_in(value)) and answers_in(chat)),
+    "messages": lambda value, _: bool(is_chat(chat := chat_in(value)) and answers_in(chat)),
     "question": _is_question,
     "answer": _is_text,
     "reference": _is_reference,

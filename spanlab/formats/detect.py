@@ -11,13 +11,14 @@ from pydantic_core import from_json
 
 from spanlab.base.errors import InputError
 from spanlab.formats.containers import check_utf8, is_workbook
-from spanlab.formats.files import InputFile
+from spanlab.formats.files import InputFile, is_list
 from spanlab.formats.json_rows import first_objects, is_single, names_in, printed_objects
 from spanlab.formats.known.csv_table import column_names
 from spanlab.formats.known.jsonl import SpanlabReader
 from spanlab.formats.parquet import PARQUET, ParquetReader
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.registry import formats, reader_of
+from spanlab.formats.shapes import is_row
 
 _OWN = "spanlab"
 _HINTS = (
@@ -30,6 +31,7 @@ _HINTS = (
 _ARROW_SUFFIX = ".arrow"
 _PRINTED = 10_000  # lines and objects among which the first printed one is looked for
 _LOADED = 1 << 24  # bytes of a file from which on only the names in its object are looked at
+_SHOWN = 4  # signatures of a format in a message
 _CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
@@ -93,13 +95,17 @@ def _detect_folder(folder: InputFile) -> str:
 def _first_value(file: InputFile) -> list[dict[str, object]]:
     """Return the first record of a file whose records are not lines; none if it is no object."""
     if file.head().lstrip().startswith(b"["):
-        first_row = next(file.array(), None)
+        first_row = next(file.rows(lists=True), None)
         if first_row is None:
             raise InputError("the file is an empty array", file=file.name, expected="a record")
         try:
             value = from_json(first_row.raw)
         except ValueError as error:
             raise InputError(f"not valid JSON: {error}", file=file.name) from None
+        if isinstance(value, list) and is_row(value):
+            return [{}]  # a chat or the header of a table, which has no fields of a format
+        if isinstance(value, list) and first_row.unit == "line":
+            raise is_list(first_row.raw, file.name)
     elif printed_object := next(_read_printed(file), None):
         value = printed_object
     elif file.path.stat().st_size > _LOADED and is_single(file):
@@ -155,7 +161,7 @@ def _looks_like_table(head: bytes) -> bool:
 
 def _unknown(file: InputFile, beginning: str) -> InputError:
     looked_for = "; ".join(
-        f"{name}: {' or '.join(' + '.join(sorted(signature)) for signature in signatures)}"
+        f"{name}: {' or '.join(' + '.join(sorted(signature)) for signature in signatures[:_SHOWN])}"
         for name in formats()
         if (signatures := reader_of(name).signatures)
     )

@@ -49,13 +49,17 @@ class FieldReport:
                 known = _field_at(path, fields)
                 self._became.setdefault(path, {})[known or _kind_of(path, value, traces)] = None
 
-    def fields(self) -> dict[str, str]:
-        """Return what each field of the file became, those of one object together if alike."""
+    def fields(self, sources: Mapping[str, str]) -> dict[str, str]:
+        """Return what each field of the file became, those of one object together if alike.
+
+        Args:
+            sources: what the file calls a field of the rows, where that differs.
+        """
         merged: dict[str, str] = {}
         for path, kinds in self._became.items():
             known = [kind for kind in kinds if kind != LEFT_OUT] or list(kinds)
             merged[path] = " and ".join(dict.fromkeys(known))
-        return _together(merged)
+        return {sources.get(path, path): kind for path, kind in _together(merged).items()}
 
 
 def _field_at(path: str, fields: Mapping[str, str]) -> str | None:

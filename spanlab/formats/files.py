@@ -140,18 +140,23 @@ class InputFile:
             raise InputError("the file is empty", file=self.name, expected="at least one record")
         return head
 
-    def rows(self) -> Iterator[FileRow]:
+    def rows(self, *, lists: bool = False) -> Iterator[FileRow]:
         """Yield the records of JSON Lines, or of one JSON array.
 
         Lines end at a line feed alone, so that no separator inside a string splits a record.
 
+        Args:
+            lists: whether lines may be JSON arrays.
+
         Raises:
             InputError: the file is empty or cannot be read.
         """
-        start = self.head()
-        if start.lstrip().startswith(b"["):
+        head = self.head()
+        if begins_array(head):
             yield from self.array()
             return
+        if not lists and head.lstrip().startswith(b"["):
+            raise is_list(head, self.name)
         with self.open() as stream:
             for row, _ in self.lines(stream):
                 if not row.beginning.isspace():
@@ -216,7 +221,6 @@ class InputFile:
         Raises:
             InputError: it is not a JSON array.
         """
-        _refuse_lines_of_arrays(self.head(), self.name)
         with self.open() as stream:
             if stream.read(len(BOM)) != BOM:
                 stream.seek(0)
@@ -242,21 +246,26 @@ def _storable(data: bytes) -> bytes:
         return data  # no JSON: the reader says what is wrong
 
 
-def _refuse_lines_of_arrays(data: bytes, name: str) -> None:
-    """Say so if a file that begins like one JSON array is lines of arrays."""
-    first_line, _, later_lines = data.partition(b"\n")
+def begins_array(head: bytes) -> bool:
+    """Say whether a file that begins so is one JSON array, and not lines that are arrays each."""
+    if not head.lstrip().startswith(b"["):
+        return False
+    first_line, _, later_lines = head.partition(b"\n")
     try:
-        is_array = isinstance(from_json(first_line), list)
+        return not (later_lines.strip() and isinstance(from_json(first_line), list))
     except ValueError:
-        return
-    if is_array and later_lines.strip():
-        raise InputError(
-            "the line is a JSON array",
-            file=name,
-            line=1,
-            found=first_line[:60].decode(errors="replace"),
-            expected="a JSON object on every line, or one array that is the whole file",
-        )
+        return True
+
+
+def is_list(line: bytes, file: str) -> InputError:
+    """Return the error of a line that is a JSON array and no record."""
+    return InputError(
+        "the line is a JSON array",
+        file=file,
+        line=1,
+        found=line[:60].decode(errors="replace").partition("\n")[0],
+        expected="a JSON object on every line, or one array that is the whole file",
+    )
 
 
 @contextmanager

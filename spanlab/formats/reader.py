@@ -87,6 +87,11 @@ class FormatReader(ABC):
         """
         return {}
 
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """What the file calls a field of its rows, where a row is made of several fields."""
+        return {}
+
     @abstractmethod
     def _record(self, row: FileRow) -> Record:
         """Return the record of a row; what the validator refuses is told by ``_problem``."""
@@ -115,7 +120,7 @@ class NoAnswer(InputError):  # noqa: N818 - not a mistake in the file: a call of
 # Where a passage has its text, and what it is called, in other people's words.
 _TEXTS = (
     *("text", "content", "page_content", "pageContent", "passage", "document", "chunk", "snippet"),
-    *("body", "chunk_text", "node"),
+    *("body", "chunk_text", "node", "payload", "entity", "_source", "properties"),
 )
 
 _TITLES = ("title", "name", "source", "file_name")
@@ -199,7 +204,10 @@ def _printed(node: ast.expr, source: str) -> Any:
             }
         case ast.Name(id=word) if word in _WORDS:
             return _WORDS[word]
-        case ast.Call(func=ast.Name(id="array"), args=[inner, *_]):
+        case (  # such as np.float64(0.5)
+            ast.Call(func=ast.Name(id="array"), args=[inner, *_])
+            | ast.Call(args=[inner], keywords=[])
+        ):
             return _printed(inner, source)
         case ast.Call(args=[], keywords=named) if named:
             return {word.arg: _printed(word.value, source) for word in named if word.arg}

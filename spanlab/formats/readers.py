@@ -141,7 +141,7 @@ def _records(
             failed.n_read += 1
             yield PlacedRecord(record, row.line, row.unit)
     finally:
-        if fields := report.fields():
+        if fields := report.fields(reader.sources):
             options.on_fields(file.name, fields)
     reader.finish()
     failed.finish(options)

@@ -26,6 +26,10 @@ FORMATS: Final[dict[str, BuiltInFormat]] = {
     "argilla": BuiltInFormat("Argilla", f"{_HERE}.argilla:ArgillaReader"),
     "prodigy": BuiltInFormat("Prodigy", f"{_HERE}.prodigy:ProdigyReader"),
     "claims": BuiltInFormat("Claims with labels (AVeriTeC)", f"{_HERE}.claims:ClaimsReader"),
+    "parts": BuiltInFormat(
+        "Answers whose parts are judged (FELM, FActScore, FAVA)",
+        f"{_HERE}.judged_parts:JudgedPartsReader",
+    ),
     "averitec": BuiltInFormat("AVeriTeC predictions", f"{_HERE}.averitec:AveritecReader"),
     "multihop": BuiltInFormat(
         "Questions of HotpotQA, 2WikiMultihopQA or MuSiQue", f"{_HERE}.multihop:MultihopReader"

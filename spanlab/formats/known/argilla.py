@@ -3,6 +3,10 @@
 {"id", "fields": {name: text}, "responses": {question: [{"value", "user_id", "status"}]},
      "suggestions": {question: {"value", "agent", "score"}}, "metadata": {…}}
 
+The server writes responses as ``[{"user_id", "status", "values": {question: {"value"}}}]`` and
+suggestions as ``[{"question_name", "value", "agent"}]``; a dataset of Hugging Face has columns
+``NAME.responses``, ``NAME.responses.users``, ``NAME.suggestion`` beside those of the fields.
+
 A response whose value is a list of ``{"start", "end", "label"}`` marks spans; others are responses
 to the dataset's questions. The field that was marked is the one named like an answer, or the only
 one; ``submitted`` is done, ``discarded`` skipped, ``draft`` not finished.
@@ -11,9 +15,11 @@ one; ``submitted`` is done, ``discarded`` skipped, ``draft`` not finished.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic_core import from_json
 
 from spanlab.base.errors import InputError
 from spanlab.formats import reader
@@ -26,6 +32,8 @@ from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Response, Sp
 
 _STATUS = {"submitted": Status.DONE, "discarded": Status.SKIPPED, "draft": Status.NOT_ANNOTATED}
 _UNNAMED = "suggestion"
+_COLUMNS = (".responses", ".suggestion")  # end the names of a question's columns
+_OF_RECORD = frozenset(("id", "status", "_server_id", "inserted_at", "updated_at", "metadata"))
 
 
 class _Said(BaseModel):
@@ -56,11 +64,12 @@ class ArgillaReader(reader.FormatReader):
 
     @classmethod
     def recognises(cls, record: Mapping[str, object]) -> bool:
-        """Say whether a record has its texts in an object."""
-        return super().recognises(record) and isinstance(record["fields"], dict)
+        """Say whether a record has its texts in an object, or columns of responses."""
+        is_object = super().recognises(record) and isinstance(record["fields"], dict)
+        return is_object or any(name.endswith(_COLUMNS) for name in record)
 
     def _record(self, row: FileRow) -> Record:
-        line = _ArgillaRecord.model_validate_json(row.raw)
+        line = _ArgillaRecord.model_validate(_nested(_loaded(row)))
         names = map_columns(tuple(line.fields), None, needed=None, samples=[line.fields])
         field = names.get("answer") or next(iter(line.fields)) if line.fields else "fields"
         answer = text_of(line.fields.get(field)) or ""
@@ -78,6 +87,56 @@ class ArgillaReader(reader.FormatReader):
             )
         )
         return Record(item=item, annotations=tuple(_annotations(line, answer)))
+
+
+def _loaded(row: FileRow) -> Any:
+    try:
+        return from_json(row.raw)
+    except ValueError as error:
+        raise InputError(f"not valid JSON: {error}") from None
+
+
+def _nested(given: Any) -> Any:
+    """Return a record of the server, or a row of a dataset, in the form that the client writes."""
+    if not isinstance(given, Mapping):
+        return given
+    record = dict(given) if "fields" in given else _of_columns(given)
+    if isinstance(said := record.get("responses"), list):
+        responses: dict[str, list[Any]] = {}
+        for person in said:
+            about = {name: person.get(name) for name in ("user_id", "status")}
+            for question, value in (person.get("values") or {}).items():
+                responses.setdefault(question, []).append({**value, **about})
+        record["responses"] = responses
+    if isinstance(said := record.get("suggestions"), list):
+        record["suggestions"] = {s.get("question_name") or str(n): s for n, s in enumerate(said)}
+    return record
+
+
+def _of_columns(row: Mapping[str, Any]) -> dict[str, Any]:
+    questions = {name.rpartition(".")[0] for name in row if name.endswith(_COLUMNS)}
+    responses: dict[str, list[Any]] = {}
+    for question in questions:
+        people = row.get(f"{question}.responses.users") or []
+        statuses = row.get(f"{question}.responses.status") or []
+        said = zip_longest(row.get(f"{question}.responses") or [], people, statuses)
+        responses[question] = [
+            {"value": value, "user_id": person, "status": status or "submitted"}
+            for value, person, status in said
+        ]
+    suggestions = {
+        question: {"value": value, "agent": row.get(f"{question}.suggestion.agent")}
+        for question in questions
+        if (value := row.get(f"{question}.suggestion")) is not None
+    }
+    own = {name: value for name, value in row.items() if name.partition(".")[0] not in questions}
+    return {
+        "id": row.get("id"),
+        "fields": {name: value for name, value in own.items() if name not in _OF_RECORD},
+        "responses": responses,
+        "suggestions": suggestions,
+        "metadata": row.get("metadata") or {},
+    }
 
 
 def _annotations(line: _ArgillaRecord, answer: str) -> Iterator[Annotation]:

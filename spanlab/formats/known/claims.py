@@ -27,9 +27,11 @@ from itertools import chain, zip_longest
 from typing import Any, Final
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic_core import from_json
 
 from spanlab.base.errors import InputError
 from spanlab.formats.cells import passages_in
+from spanlab.formats.columns import words_of
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.known.csv_table import CsvReader
 from spanlab.formats.read_options import ReadOptions
@@ -82,12 +84,13 @@ VERDICTS: Final[dict[str, Verdict]] = {
 _ASKS: Final = ("?", "？", "؟")  # a context that ends so is what was asked, as in FacTool
 _EVIDENCE: Final = (  # fields with the texts that a claim is judged by, in this order
     *("evidence", "doc", "docs", "document", "documents", "passages", "passage", "contexts"),
-    *("evidence_text", "context", "source", "premise"),
+    *("evidence_text", "context", "source", "article", "premise", "sentence1"),
 )
 COUNTED: Final = "claim-{}"  # the id of a claim that comes without one: its line, from 1
 
 
-_CLAIMS: Final = ("claim", "hypothesis", "statement")
+_CLAIMS: Final = ("claim", "hypothesis", "statement", "sentence", "sentence2", "summary")
+_JUDGED: Final = ("sentence", "summary")  # which are claims beside a label and what it is of
 _Label = str | bool | int | float | None
 
 
@@ -124,7 +127,8 @@ class _ClaimLine(BaseModel):
     def has_class_number(self) -> bool:
         """Whether the label is the number of a class, which differs from one set to the next."""
         number = str(self.label).removesuffix(".0").removeprefix("-").isdecimal()
-        return number and "premise" in (self.model_extra or {})
+        extra = self.model_extra or {}
+        return number and not extra.keys().isdisjoint(("premise", "sentence1"))
 
     @property
     def written(self) -> _Label:
@@ -138,6 +142,9 @@ class _ClaimLine(BaseModel):
             return None
         stated = (self.label, self.verdict, self.raw_label, self.gold_label, self.is_supported)
         return next((label for label in stated if label not in (None, "")), None)
+
+
+_NAMES: Final = frozenset((*_CLAIMS, *_EVIDENCE, "supported", *_ClaimLine.model_fields))
 
 
 class _ClaimTable(CsvReader):
@@ -161,11 +168,20 @@ class ClaimsReader(FormatReader):
         frozenset(("claim", "supported")),
         frozenset(("claim", "is_supported")),
         frozenset(("statement", "verdict")),
+        frozenset(("statement", "label")),
+        frozenset(("sentence1", "sentence2", "gold_label")),
         frozenset(("premise", "hypothesis")),
         frozenset(("claim", "cited_doc_ids")),
         frozenset(("prompt", "response", "claims")),
+        *(frozenset((claim, "label", of)) for claim in _JUDGED for of in _EVIDENCE),
     )
     in_tables = True
+
+    @classmethod
+    def recognises(cls, record: Mapping[str, object]) -> bool:
+        """Say whether a record has the fields of a claim, in any case, and one label."""
+        named = _with_our_names(record)
+        return super().recognises(named) and not isinstance(named.get("label"), list | dict)
 
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
@@ -187,7 +203,11 @@ class ClaimsReader(FormatReader):
         return chain.from_iterable(map(_split_claims, all_rows))
 
     def _record(self, row: FileRow) -> Record:
-        line = _ClaimLine.model_validate_json(row.raw)
+        try:
+            fields = from_json(row.raw)
+        except ValueError as error:
+            raise InputError(f"not valid JSON: {error}") from None
+        line = _ClaimLine.model_validate(_with_our_names(fields))
         meta: dict[str, JsonValue] = dict(line.model_extra or {})
         evidence = line.evidence_field()
         texts = meta.pop(evidence, None) if evidence else None
@@ -224,6 +244,17 @@ class ClaimsReader(FormatReader):
                 ),
             ),
         )
+
+
+def _with_our_names(fields: Any) -> Any:
+    """Return fields with those of a claim in small letters, as "Claim" or "goldLabel"."""
+    if not isinstance(fields, Mapping):
+        return fields
+    names = {name: words_of(name).replace(" ", "_") for name in fields}
+    return {
+        ours if ours in _NAMES and ours not in fields else name: fields[name]
+        for name, ours in names.items()
+    }
 
 
 class _ClaimList(BaseModel):

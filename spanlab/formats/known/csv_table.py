@@ -27,15 +27,14 @@ class CsvReader(TableReader):
 
     _unit = "line"
 
-    def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns, those of each answer where several stand in a row."""
-        columns = self._header()
+    def _header(self) -> tuple[str, ...]:
+        columns = self._names()
         return columns_apart(columns) if self._has_several(columns) else columns
 
     def _has_several(self, columns: Sequence[str]) -> bool:
         return not self._options.columns and bool(answers_in(columns))
 
-    def _header(self) -> tuple[str, ...]:
+    def _names(self) -> tuple[str, ...]:
         """Return the names in the header; one that stands twice gets a number."""
         with closing(self._rows()) as rows:
             header, first_row = next(rows, None), next(rows, None)
@@ -53,7 +52,7 @@ class CsvReader(TableReader):
         return is_table(columns)
 
     def _cells(self) -> Iterator[CellsRow]:
-        columns = self._header()
+        columns = self._names()
         apart = self._has_several(columns)
         with closing(self._rows()) as rows:
             next(rows, None)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 from pydantic_core import from_json, to_json
 
 from spanlab.base.errors import InputError
 from spanlab.formats.batches import BatchRequests, is_request
+from spanlab.formats.cells import is_said
 from spanlab.formats.chats import answers_in, is_chat, plain_chat
-from spanlab.formats.columns import BATCH_ID, any_element, map_columns, paths, value_at
-from spanlab.formats.files import FileRow
+from spanlab.formats.columns import BATCH_ID, any_element, map_columns, value_at
+from spanlab.formats.files import FileRow, begins_array
 from spanlab.formats.json_rows import (
     RecordList,
     first_objects,
@@ -22,18 +23,15 @@ from spanlab.formats.json_rows import (
     record_lists,
     rows_at,
 )
-from spanlab.formats.known.tabular import SAMPLES, MappedReader, RecordLayout
+from spanlab.formats.known.tabular import SAMPLES, MappedReader, RecordLayout, columns_of
+from spanlab.formats.shapes import apart, is_packed
+from spanlab.formats.sides import sides_in
 
 ITSELF: Final = "."  # the path of a file's one object
-_MOST: Final = 200  # fields that are offered
 
 
 class JsonReader(MappedReader):
     """Reads JSON records; a column is a field, or the dotted path of one inside others."""
-
-    def columns(self) -> tuple[str, ...]:
-        """Return the paths of the fields of the first records."""
-        return _columns(tuple(self._samples()))
 
     def layout(self) -> RecordLayout:
         """Return what the records look like, and in which lists of the file they may be."""
@@ -57,7 +55,7 @@ class JsonReader(MappedReader):
             )
         return super().rows()
 
-    def records(self) -> Iterator[FileRow]:
+    def _given(self) -> Iterator[FileRow]:
         """Yield the records, numbered from 1; results of a batch with their requests.
 
         Raises:
@@ -98,12 +96,12 @@ class JsonReader(MappedReader):
                 f"{ITSELF} for that object",
             )
         if self._is_single:
-            whole = self._file.whole(values=True)
-            inside = () if self._options.columns else records_in(whole)
-            rows = [to_json(record) for record in inside] or [whole]
-            return (self._file.row(n, row, "record", n) for n, row in enumerate(rows, start=1))
-        is_lines = self._is_array or first_objects(self._file)
-        return self._file.rows() if is_lines else printed_objects(self._file)
+            rows = iter([self._file.row(1, self._file.whole(values=True), "record", 1)])
+        elif self._is_array or first_objects(self._file):
+            rows = self._file.rows(lists=True)
+        else:
+            rows = printed_objects(self._file)
+        return rows if self._options.columns else apart(rows, self._file)
 
     @cached_property
     def _is_chat(self) -> bool:
@@ -118,7 +116,7 @@ class JsonReader(MappedReader):
 
     @cached_property
     def _is_array(self) -> bool:
-        return self._file.head().lstrip().startswith(b"[")
+        return begins_array(self._file.head())
 
     @cached_property
     def _is_single(self) -> bool:
@@ -126,7 +124,8 @@ class JsonReader(MappedReader):
 
     @cached_property
     def _lists(self) -> Sequence[RecordList]:
-        return record_lists(self._file) if self._is_single else ()
+        lists = record_lists(self._file) if self._is_single else ()
+        return [list_ for list_ in lists if not is_said(list_.first)]
 
     @cached_property
     def _list(self) -> RecordList | None:
@@ -144,73 +143,29 @@ class JsonReader(MappedReader):
     def _is_record(self, rank: tuple[bool, int]) -> bool:
         """Say whether the file's one object is a record itself, and not only around its list."""
         try:
-            whole = self._file.whole(values=True)
-            value = from_json(whole)
+            value = from_json(self._file.whole(values=True))
         except (ValueError, InputError):
             return False  # too large to be one
-        if not rank[1] and not self._options.columns and records_in(whole):
+        if not rank[1] and not self._options.columns and is_packed(value):
             return True  # a table, whose list is of what its columns are called
-        own = self._rank([value], tuple(paths(_without_lists(value))))
+        own = self._rank([value], without_lists=True)
         return own >= rank and (own[1] > 0 or own[0] > rank[0])
 
     def _rank(
-        self, samples: Sequence[Mapping[str, Any]], own: Sequence[str] | None = None
+        self, samples: Sequence[Mapping[str, Any]], *, without_lists: bool = False
     ) -> tuple[bool, int]:
         """Return whether records have the columns that were named, and how many fields of ours.
 
         Args:
             samples: the first of them.
-            own: the columns that may hold these fields; None for all.
+            without_lists: whether what lies in their lists is none of these fields.
         """
-        columns = _columns(samples)
+        sides = [part for sample in samples for part in sides_in(tuple(sample)).apart(sample, "")]
+        columns = columns_of(sides)
         named_columns = (any_element(column) for column in (self._options.columns or {}).values())
         all_there = all(column in columns for column in named_columns)
-        return all_there, _fields(columns if own is None else own, samples)
-
-
-def records_in(whole: bytes) -> list[Mapping[str, Any]]:
-    """Return the records that one object holds otherwise than in a list; none for another object.
-
-    These are objects by their ids or numbers; columns of objects by row, as pandas writes unless
-    told otherwise, or of lists (``orient="list"``); and ``columns`` with rows in ``data``
-    (``orient="split"``). Such an object may be inside another one that is no record itself.
-    """
-    value = from_json(whole)
-    if not isinstance(value, Mapping):
-        return []
-    inside = () if _names_answer(value) else filter(_is_object, value.values())
-    return next(filter(None, map(_records_of, (value, *inside))), [])
-
-
-def _records_of(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    if not value:
-        return []
-    columns, rows = value.get("columns"), value.get("data", value.get("rows"))
-    if isinstance(columns, list) and isinstance(rows, list):
-        named = [str(column.get("name") if _is_object(column) else column) for column in columns]
-        return [dict(zip(named, row, strict=False)) for row in rows if isinstance(row, list)]
-    inner = list(value.values())
-    records: list[Mapping[str, Any]] = []
-    is_nested = all(isinstance(part, Mapping) for part in inner)
-    if is_nested and len({frozenset(part) for part in inner}) == 1 and _names_answer(value):
-        records = [{name: column[row] for name, column in value.items()} for row in inner[0]]
-    elif is_nested:
-        records = [{"id": name, **part} for name, part in value.items()]
-    elif all(isinstance(part, list) and not is_chat(part) for part in inner):
-        is_even = len({len(part) for part in inner}) == 1
-        by_row = zip(*inner, strict=True) if is_even else ()
-        records = [dict(zip(value, row, strict=True)) for row in by_row]
-    same = set[str].intersection(*map(set, records)) if records else set[str]()
-    return records if _names_answer(same) else []
-
-
-def _is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
-    return isinstance(value, Mapping)
-
-
-def _names_answer(names: Iterable[str]) -> bool:
-    """Say whether one of some names is an answer's."""
-    return "answer" in map_columns(sorted(names), None, needed=None)
+        own = columns_of(list(map(_without_lists, sides))) if without_lists else columns
+        return all_there, _fields(own, sides)
 
 
 def _without_lists(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,13 +176,6 @@ def _without_lists(value: Mapping[str, Any]) -> dict[str, Any]:
         else ([] if isinstance(inner, list) else inner)
         for name, inner in value.items()
     }
-
-
-def _columns(samples: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    columns: dict[str, None] = {}
-    for sample in samples:
-        columns |= dict.fromkeys(paths(sample))
-    return tuple(islice(columns, _MOST))
 
 
 def _fields(columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> int:

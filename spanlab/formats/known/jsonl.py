@@ -91,9 +91,10 @@ class SpanlabReader(reader.FormatReader):
 
     @staticmethod
     def is_somebody_elses(record: Mapping[str, object]) -> bool:
-        """Say whether a record that has our fields is another's: more fields, or meta as a text."""
+        """Say whether a record that has our fields is another's: more fields, or other values."""
         foreign = not record.keys() <= _FIELDS and not record.keys() & _OURS_ALONE
-        return foreign or isinstance(record.get("meta"), str)
+        is_listed = isinstance(record.get("answer"), list)
+        return foreign or is_listed or isinstance(record.get("meta"), str)
 
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)

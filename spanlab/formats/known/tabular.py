@@ -14,7 +14,8 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
+from functools import cached_property
+from itertools import chain, islice
 from pathlib import PurePath
 from typing import Any, Final, NamedTuple
 
@@ -26,8 +27,9 @@ from spanlab.formats import reader
 from spanlab.formats.cells import (
     about_reply,
     answer_in,
-    asked_in,
+    chat_in,
     gold_in,
+    hallucinated_in,
     is_reply,
     passages_in,
     predicted_in,
@@ -35,7 +37,7 @@ from spanlab.formats.cells import (
     turn_in,
 )
 from spanlab.formats.chats import answers_in, is_chat
-from spanlab.formats.columns import map_columns, model_in, value_at, without
+from spanlab.formats.columns import map_columns, model_in, paths, value_at, without
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.known.analysis_table import (
     CellsRow,
@@ -54,11 +56,14 @@ from spanlab.formats.reader import (
     text_of,
     within,
 )
+from spanlab.formats.sides import Sides, sides_in
 from spanlab.output.figures import counted
 from spanlab.schema import Item, Passage, Record
 
 SAMPLES: Final = 50  # records that are looked at to tell what their columns hold
 _SAMPLED: Final = 1 << 22  # bytes after which these are enough
+_GIVEN: Final = frozenset(("input", "inputs", "trace_input"))
+_MOST: Final = 200  # fields that are offered
 _NAMED: Final = 5  # so many ids are named in a remark
 CELL = 10  # bytes of memory for a character of a cell: the cell, and its JSON at the worst
 
@@ -91,18 +96,47 @@ class MappedReader(reader.FormatReader):
         self._mapping: dict[str, str] = {}
         self._unplaced: list[str] = []  # ids of items whose marked texts are not where one sees
 
-    @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns; none if there are no records."""
+        """Return the paths of the columns of the first records; none if there are no records."""
+        return columns_of(tuple(self._samples()))
+
+    def records(self) -> Iterator[FileRow]:
+        """Yield the records as JSON objects: those of the file, or each of their sides."""
+        rows = self._given()
+        return rows if self._sides is None else chain.from_iterable(map(self._apart, rows))
 
     @abstractmethod
-    def records(self) -> Iterator[FileRow]:
+    def _given(self) -> Iterator[FileRow]:
         """Yield the records as they stand, as JSON objects, numbered from 1."""
+
+    @cached_property
+    def _sides(self) -> Sides | None:
+        """What the answers in one record are told by; None if it has one, or columns are named."""
+        names = () if self._options.columns else self._names_given()
+        sides = None if is_table(names) else sides_in(names)
+        return sides if sides and any(sides) else None
+
+    def _names_given(self) -> tuple[str, ...]:
+        return tuple(next(self._readable(self._given()), ()))
+
+    def _apart(self, row: FileRow) -> Iterator[FileRow]:
+        try:
+            cells = _cells_of(row)
+        except InputError:
+            yield row  # which says so when its turn comes
+            return
+        for record in self._sides.apart(cells, f"{self._stem}-{row.number}") if self._sides else ():
+            yield self._file.row(row.line, to_json(record), row.unit, row.number)
 
     @property
     def fields(self) -> Mapping[str, str]:
         """Which field of ours is read from each column."""
         return {column: field for field, column in self._mapping.items()}
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """The columns of the file that a column of the records was made of."""
+        return {} if self._sides is None else self._sides.sources
 
     def layout(self) -> RecordLayout:
         """Return what the records look like; without columns if there are none."""
@@ -134,9 +168,12 @@ class MappedReader(reader.FormatReader):
 
     def _samples(self) -> Iterator[dict[str, Any]]:
         """Yield the first records; what is wrong with one is said when its turn comes."""
+        return self._readable(self.records())
+
+    def _readable(self, rows: Iterator[FileRow]) -> Iterator[dict[str, Any]]:
         size = 0
         with suppress(InputError):
-            for row in islice(self.records(), SAMPLES):
+            for row in islice(rows, SAMPLES):
                 size += len(row.raw)
                 with suppress(InputError):
                     yield _cells_of(row)
@@ -149,7 +186,7 @@ class MappedReader(reader.FormatReader):
         if self._options.turns == "all" and column is not None and row.refused is None:
             with suppress(InputError):  # which is said when its turn comes
                 cells = _cells_of(row)
-                chat = asked_in(value_at(cells, column))
+                chat = chat_in(value_at(cells, column))
                 answered = value_at(cells, self._mapping.get("answer", "")) not in (None, "")
                 answers = answers_in(chat) if is_chat(chat) and not answered else ()
         if len(answers) < 2:
@@ -166,7 +203,7 @@ class MappedReader(reader.FormatReader):
         theirs = {field: _present(value_at(cells, column)) for field, column in names.items()}
         used = {names[field] for field in theirs}
         label = _label_beside(names.get("model", ""))
-        if named := _present(value_at(cells, label)):
+        if label and (named := _present(value_at(cells, label))):
             theirs["model"], used = named, used ^ {names["model"], label}
         try:
             turn = turn_in(theirs, names, row.turn)
@@ -174,7 +211,10 @@ class MappedReader(reader.FormatReader):
             raise _failed_call(cells, error.field) or error from None
         if turn is not None:
             used -= set() if turn.is_whole else {names.get("messages", names.get("question", ""))}
-        answer = answer_in(theirs.get("answer"), names.get("answer", "")) or (turn and turn.answer)
+        given = theirs.get("answer")
+        if isinstance(given, Mapping) and not is_reply(given) and (failure := _failed_call(given)):
+            raise failure
+        answer = answer_in(given, names.get("answer", "")) or (turn and turn.answer)
         if not answer:
             raise _without_answer(cells, names.get("answer", names.get("messages")))
         question = turn.question if turn is not None else question_in(theirs.get("question"))
@@ -200,6 +240,7 @@ class MappedReader(reader.FormatReader):
         spans = theirs.get("spans")
         gold = None if spans is None else gold_in(spans, names["spans"], item.answer)
         self._unplaced += [item.id] if gold is not None and gold.claims else []
+        gold = gold or hallucinated_in(cells, item.answer)
         marked = theirs.get("predictions")
         found = marked and predicted_in(marked, names["predictions"], item.answer)
         return Record(item=item, annotations=tuple(filter(None, (gold, found))))
@@ -229,7 +270,22 @@ class TableReader(MappedReader):
 
     _unit = "row"
 
-    def records(self) -> Iterator[FileRow]:
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the columns; none if there are no rows."""
+        header = self._header()
+        if self._sides is not None:
+            return super().columns()
+        is_nested = not _GIVEN.isdisjoint(map(str.lower, header))
+        return tuple(dict.fromkeys((*header, *super().columns()))) if is_nested else header
+
+    def _names_given(self) -> tuple[str, ...]:
+        return self._header()
+
+    @abstractmethod
+    def _header(self) -> tuple[str, ...]:
+        """Return the columns as they stand; none if there are no rows."""
+
+    def _given(self) -> Iterator[FileRow]:
         """Yield the rows as JSON objects, numbered from 1 without the header.
 
         Raises:
@@ -237,7 +293,7 @@ class TableReader(MappedReader):
         """
         number = 0
         rows = self._cells()
-        if is_table(self.columns()) and not self._options.columns:
+        if is_table(self._header()) and not self._options.columns:
             rows = join_rows_of_items(rows, self._file.limit)
         for number, row in enumerate(rows, start=1):
             if row.refused is not None:
@@ -265,6 +321,14 @@ class TableReader(MappedReader):
         """Yield the rows."""
 
 
+def columns_of(samples: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the paths of the fields of some records."""
+    columns: dict[str, None] = {}
+    for sample in samples:
+        columns |= dict.fromkeys(paths(sample))
+    return tuple(islice(columns, _MOST))
+
+
 def _meta(fields: dict[str, Any]) -> dict[str, Any]:
     """Return what is no field of ours, a column ``meta`` by what is in it."""
     inner = fields.get("meta")
@@ -279,8 +343,17 @@ def _cells_of(row: FileRow) -> dict[str, Any]:
     except ValueError as error:
         raise InputError(f"not valid JSON: {error}") from None
     if not isinstance(cells, dict):
-        raise InputError("the record is not an object", found=cells, expected="a JSON object")
-    return cells
+        raise InputError("the record is no object", found=cells, expected="a JSON object")
+    return {name: _given_inside(name, value) for name, value in cells.items()}
+
+
+def _given_inside(name: str, value: Any) -> Any:
+    """Return what a model was given, which some write as JSON in a text, as an object."""
+    if name.lower() not in _GIVEN or not (isinstance(value, str) and value.startswith("{")):
+        return value
+    with suppress(ValueError):
+        value = from_json(value, allow_inf_nan=False)
+    return value
 
 
 def _number(cell: Any) -> Any:
@@ -322,7 +395,7 @@ def _without_answer(cells: Mapping[str, Any], column: str | None) -> InputError:
     )
 
 
-def _failed_call(cells: Mapping[str, Any], column: str | None) -> InputError | None:
+def _failed_call(cells: Mapping[str, Any], column: str | None = None) -> InputError | None:
     failure = _failure_in(cells)
     return NoAnswer(f"its call failed: {failure}", field=column) if failure else None
 

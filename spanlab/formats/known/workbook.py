@@ -17,7 +17,7 @@ from spanlab.formats.limits import UNPACKED, most_unpacked, too_large
 class WorkbookReader(TableReader):
     """Reads a workbook; formulas count by the values that were saved with them."""
 
-    def columns(self) -> tuple[str, ...]:
+    def _header(self) -> tuple[str, ...]:
         """Return the names in the first row; a column without one has a number."""
         with self._rows() as rows:
             header, first_row = next(rows, None), next(rows, None)
@@ -39,7 +39,7 @@ class WorkbookReader(TableReader):
             )
 
     def _cells(self) -> Iterator[CellsRow]:
-        columns = self.columns()
+        columns = self._header()
         with self._rows() as rows:
             next(rows, None)
             for number, values in enumerate(rows, start=2):

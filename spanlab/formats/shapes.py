@@ -1,0 +1,180 @@
+"""Records that JSON packs together, told apart: tables, objects by their ids, lists that are chats.
+
+| a row, or all of them | its records |
+| --- | --- |
+| ``{"question": [q, …], "answer": [a, …]}`` | a row of this table each |
+| ``{"columns": [name, …], "data": [[cell, …], …]}`` | … |
+| ``{"question": {"0": q, …}, "answer": {"0": a, …}}`` | … |
+| ``{"7": {"question": q, "answer": a}, …}`` | each object, with its key as id |
+| ``["question", "answer"]``, then ``[q, a]`` | the lists behind the first, which names cells |
+| ``[{"role": …, "content": …}, …]`` | the chat that it is |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any, Final, TypeGuard
+
+from pydantic_core import from_json, to_json
+
+from spanlab.base.errors import InputError
+from spanlab.formats.chats import is_chat, plain_chat
+from spanlab.formats.columns import map_columns
+from spanlab.formats.files import FileRow, InputFile
+
+Row = Mapping[str, Any]
+
+_ROWS: Final = ("data", "rows")  # where a table has its rows …
+_HEADERS: Final = ("columns", "header", "headers")  # … and what their cells are called
+_TABLE: Final = (_HEADERS, _ROWS)
+
+
+def records_in(value: Any) -> list[Row]:
+    """Return the records of a table, or of objects by their ids; none for another value.
+
+    Such an object may be inside another one that is no record itself.
+
+    Raises:
+        InputError: the columns of a table differ in length.
+    """
+    if not _is_object(value):
+        return []
+    inside = () if _names_answer(value) else filter(_is_object, value.values())
+    return next(filter(None, map(_records_of, (value, *inside))), [])
+
+
+def is_packed(value: Any, unpack: Callable[[Any], list[Row]] = records_in) -> bool:
+    """Say whether a value packs records together, also those of a table that is broken."""
+    try:
+        return bool(unpack(value))
+    except InputError:
+        return True
+
+
+def is_row(value: list[Any]) -> bool:
+    """Say whether a list is a record among others: the header of a table, or a chat."""
+    return bool(_header(value)) or is_chat(plain_chat(value))
+
+
+def _records_of(value: Row) -> list[Row]:
+    if table := _table_in(value):
+        return table
+    inner = list(value.values())
+    if not inner or not all(map(_is_object, inner)):
+        return []
+    if tables := list(chain.from_iterable(map(_of_columns, inner))):
+        return tables
+    if len({frozenset(part) for part in inner}) == 1 and _names_answer(value):
+        return [{name: column[row] for name, column in value.items()} for row in inner[0]]
+    records: list[Row] = [{"id": name, **part} for name, part in value.items()]
+    return records if _names_answer(set[str].intersection(*map(set, records))) else []
+
+
+def _table_in(value: Any) -> list[Row]:
+    """Return the rows of an object that is a table; none for another value."""
+    if not _is_object(value):
+        return []
+    header, rows = (next((value[n] for n in names if n in value), None) for names in _TABLE)
+    if not (isinstance(header, list) and isinstance(rows, list)):
+        return _of_columns(value)
+    named = [str(column.get("name") if _is_object(column) else column) for column in header]
+    return [dict(zip(named, row, strict=False)) for row in rows if isinstance(row, list)]
+
+
+def _of_columns(value: Row) -> list[Row]:
+    """Return the rows of columns that are lists; what is none, every row has.
+
+    Raises:
+        InputError: columns of ours differ in length. A single answer may have lists beside it.
+    """
+    named = map_columns(list(value), None, needed=None)
+    lists = {name: cells for name, cells in value.items() if isinstance(cells, list)}
+    answers = lists.get(named.get("answer", ""), [])
+    is_whole = "question" not in named and len(lists) == len(value)
+    asked = answers if is_whole else lists.get(named.get("question", ""), [])
+    if not answers or not asked or not all(isinstance(text, str | None) for text in answers):
+        return []
+    sizes = {name: len(lists[name]) for name in named.values() if name in lists}
+    if len(answers) == len(asked) == 1:
+        return []
+    if len(set(sizes.values())) > 1:
+        field = next(name for name, size in sizes.items() if size != len(asked))
+        raise InputError(
+            "the columns of this table differ in length",
+            field=field,
+            found=", ".join(f"{name}: {size}" for name, size in sizes.items()),
+            expected="a value for each answer; one record has a text as its answer",
+        )
+    columns = {name: cells for name, cells in lists.items() if len(cells) == len(answers)}
+    return [
+        {**value, **{name: cells[row] for name, cells in columns.items()}}
+        for row in range(len(answers))
+    ]
+
+
+def _is_object(value: object) -> TypeGuard[Row]:
+    return isinstance(value, Mapping)
+
+
+def _names_answer(names: Iterable[str]) -> bool:
+    """Say whether one of some names is an answer's."""
+    return "answer" in map_columns(sorted(names), None, needed=None)
+
+
+def apart(rows: Iterator[FileRow], file: InputFile) -> Iterator[FileRow]:
+    """Yield the records of rows that are lists or tables, as the first one is; others as they are.
+
+    One row alone may also be objects by their ids.
+    """
+    first = list(islice(rows, 2))
+    all_rows = chain(first, rows)
+    values = [_value(row) for row in first]
+    unpack = records_in if len(first) == 1 else _table_in
+    if values and isinstance(values[0], list):
+        header = _header(values[0])
+        return (_as_object(row, header, file) for row in islice(all_rows, bool(header), None))
+    if not values or not is_packed(values[0], unpack):
+        return all_rows
+    return chain.from_iterable(_rows_apart(row, file, unpack) for row in all_rows)
+
+
+def _header(names: list[Any]) -> list[str]:
+    """Return the list if it says what the cells of others are called; nothing otherwise."""
+    is_header = all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+    return names if is_header and _names_answer(names) else []
+
+
+def _as_object(row: FileRow, header: Sequence[str], file: InputFile) -> FileRow:
+    """Return a list as the record that it is: cells with names, or a chat."""
+    value = _value(row)
+    if not isinstance(value, list):
+        return row
+    if header:
+        record = dict(zip(header, value, strict=False))
+    elif is_chat(plain_chat(value)):
+        record = {"messages": value}
+    else:
+        return row
+    return file.row(row.line, to_json(record), row.unit, row.number)
+
+
+def _rows_apart(
+    row: FileRow, file: InputFile, unpack: Callable[[Any], list[Row]]
+) -> Iterator[FileRow]:
+    try:
+        records = unpack(_value(row))
+    except InputError as error:
+        yield row._replace(refused=error)
+        return
+    if not records:
+        yield row
+    for record in records:
+        yield file.row(row.line, to_json(record), row.unit, row.number)
+
+
+def _value(row: FileRow) -> Any:
+    try:
+        return from_json(row.raw)
+    except (ValueError, InputError):
+        return None  # which is said when its turn comes

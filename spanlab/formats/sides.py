@@ -1,0 +1,134 @@
+"""Several answers to one question in one record, as preferences and comparisons hold them.
+
+``chosen`` and ``rejected``; ``response_a`` and ``response_b`` with ``model_a`` and ``model_b``;
+``output_1``, ``output_2``, … Each side becomes a record with all that the sides share. Passages in
+numbered columns (``context_1``, ``context_2``, …) become one list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from spanlab.formats.cells import chat_in
+from spanlab.formats.chats import is_chat, is_user
+from spanlab.formats.columns import COMMON, map_columns, words_of
+
+_OPPOSITES: Final = (
+    ("chosen", "rejected"),
+    ("preferred", "non preferred"),
+    ("winner", "loser"),
+    ("better", "worse"),
+)
+_LETTERS: Final = tuple("abcdefgh")
+_NUMBERS: Final = tuple(map(str, range(20)))
+_NUMBERED: Final = re.compile(r"(?<=[a-z])(?=\d+$)")
+_SIDE, _CHAT, _MODEL = "side", "messages", "model"
+_WEAK: Final = frozenset(("text", "result", "generated", "predicted", "choices message content"))
+_ANSWERS: Final = (*(name for name in COMMON["answer"] if name not in _WEAK), "")
+_CHATS: Final = ("messages", "conversation", "conversations", "dialogue", "dialog", "chat")
+
+
+class Sides(NamedTuple):
+    """Which columns say the same of different answers.
+
+    Args:
+        answers: what a column is called without its side → side → the column.
+        passages: what columns of passages are called without their numbers → the columns.
+    """
+
+    answers: Mapping[str, Mapping[str, str]]
+    passages: Mapping[str, Sequence[str]]
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """The columns of the file that each column of the records is made of."""
+        sides = {base: ", ".join(columns.values()) for base, columns in self.answers.items()}
+        sides |= dict.fromkeys((_CHAT, "answer"), sides[""]) if "" in sides else {}
+        return sides | {base: ", ".join(columns) for base, columns in self.passages.items()}
+
+    def apart(self, record: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
+        """Yield the records of a record.
+
+        Args:
+            record: with the columns that were looked at.
+            name: its id if no column has one. The side is put behind it, unless models differ.
+        """
+        used = {column for sides in self.answers.values() for column in sides.values()}
+        used |= {column for columns in self.passages.values() for column in columns}
+        shared = {column: value for column, value in record.items() if column not in used}
+        for base, columns in self.passages.items():
+            shared[base] = [text for column in columns if (text := record.get(column))]
+        if not self.answers:
+            yield shared
+            return
+        id_column = map_columns(tuple(shared), None, needed=None).get("id", "id")
+        models = [record.get(column) for column in self.answers.get(_MODEL, {}).values()]
+        are_models = len(set(map(str, models))) == len(models) > 0
+        for side in next(iter(self.answers.values())):
+            own = {
+                base: record.get(columns.get(side, "")) for base, columns in self.answers.items()
+            }
+            if (said := own.pop("", None)) is not None:
+                own[_CHAT if _is_talk(said) else "answer"] = said
+            known = shared.get(id_column) or name
+            yield {
+                **shared,
+                id_column: known if are_models else f"{known}-{side}",
+                **own,
+                _SIDE: side,
+            }
+
+
+def _is_talk(value: Any) -> bool:
+    """Say whether a value is a chat with a question, and not an answer alone."""
+    chat = chat_in(value)
+    return is_chat(chat) and any(map(is_user, chat))
+
+
+def sides_in(columns: Sequence[str]) -> Sides:
+    """Return the sides that columns, or fields of a record, have; empty for one answer."""
+    for marks in (*_OPPOSITES, _LETTERS, _NUMBERS):
+        grouped = _grouped(columns, marks)
+        answers = [base for base in grouped if base in (*_ANSWERS, *_CHATS)]
+        if not answers or ("" in answers and marks not in _OPPOSITES):
+            continue
+        marked = {column for sides in grouped.values() for column in sides.values()}
+        plain = map_columns([c for c in columns if c not in marked], None, needed=None)
+        if marks in _OPPOSITES or not {"answer", "messages"} & plain.keys():
+            return Sides({_named(base): grouped[base] for base in _first(grouped, answers)}, {})
+    passages = {
+        base: tuple(sides.values())
+        for base, sides in _grouped(columns, _NUMBERS).items()
+        if base in COMMON["passages"] and base not in map(words_of, columns)
+    }
+    return Sides({}, {_named(base): columns for base, columns in passages.items()})
+
+
+def _first(grouped: Mapping[str, Mapping[str, str]], answers: Sequence[str]) -> list[str]:
+    """Return the groups that have the sides of the answers, those of the answers first."""
+    sides = set(grouped[answers[0]])
+    return [*answers, *(b for b in grouped if b not in answers and set(grouped[b]) <= sides)]
+
+
+def _named(base: str) -> str:
+    return base.replace(" ", "_")
+
+
+def _grouped(columns: Sequence[str], marks: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return the columns that have a mark before or behind what several have in common."""
+    found: dict[str, dict[str, str]] = {}
+    for column in columns:
+        words = _NUMBERED.sub(" ", words_of(column))
+        for mark in sorted(marks, key=len, reverse=True):
+            if words == mark or words.startswith(f"{mark} ") or words.endswith(f" {mark}"):
+                base = words.removeprefix(mark).removesuffix(f" {mark}").strip()
+                found.setdefault(base, {}).setdefault(mark, column)
+                break
+    order = list(marks)
+    return {
+        base: dict(sorted(sides.items(), key=lambda side: order.index(side[0])))
+        for base, sides in found.items()
+        if len(sides) > 1
+    }
