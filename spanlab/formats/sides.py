@@ -1,8 +1,8 @@
 """Several answers to one question in one record, as preferences and comparisons hold them.
 
-``chosen`` and ``rejected``; ``response_a`` and ``response_b`` with ``model_a`` and ``model_b``;
-``output_1``, ``output_2``, … Each side becomes a record with all that the sides share. Passages in
-numbered columns (``context_1``, ``context_2``, …) become one list.
+"chosen" and "rejected"; "response_a" and "response_b" with "model_a" and "model_b";
+"output_1", "output_2", … Each side becomes a record with all that the sides share. Passages in
+numbered columns ("context_1", "context_2", …) become one list.
 """
 
 from __future__ import annotations
@@ -36,16 +36,20 @@ class Sides(NamedTuple):
     Args:
         answers: what a column is called without its side → side → the column.
         passages: what columns of passages are called without their numbers → the columns.
+        repeats: columns that one of the sides is repeated in.
     """
 
     answers: Mapping[str, Mapping[str, str]]
     passages: Mapping[str, Sequence[str]]
+    repeats: Sequence[str] = ()
 
     @property
     def sources(self) -> Mapping[str, str]:
         """The columns of the file that each column of the records is made of."""
         sides = {base: ", ".join(columns.values()) for base, columns in self.answers.items()}
-        sides |= dict.fromkeys((_CHAT, "answer"), sides[""]) if "" in sides else {}
+        if "" in sides:
+            said = ", ".join((sides[""], *self.repeats))
+            sides |= {_CHAT: said, "answer": said}
         return sides | {base: ", ".join(columns) for base, columns in self.passages.items()}
 
     def apart(self, record: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
@@ -97,7 +101,9 @@ def sides_in(columns: Sequence[str]) -> Sides:
         marked = {column for sides in grouped.values() for column in sides.values()}
         plain = map_columns([c for c in columns if c not in marked], None, needed=None)
         if marks in _OPPOSITES or not {"answer", "messages"} & plain.keys():
-            return Sides({_named(base): grouped[base] for base in _first(grouped, answers)}, {})
+            repeats = [column for column in columns if column == _CHAT]  # the chosen one again
+            groups = {_named(base): grouped[base] for base in _first(grouped, answers)}
+            return Sides(groups, {}, repeats)
     passages = {
         base: tuple(sides.values())
         for base, sides in _grouped(columns, _NUMBERS).items()
