@@ -88,7 +88,7 @@ def measure(
     """
     from spanlab.cli import console
     from spanlab.measure import measurement, sample
-    from spanlab.measure.certificate_page import save_certificate
+    from spanlab.measure.certificate_html import save_certificate
     from spanlab.measure.certificates import (
         certify,
         read_certificate,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from spanlab.measure.certificate_page import certificate_html
+from spanlab.measure.certificate_html import certificate_html
 from spanlab.measure.certificates import (
     Certificate,
     certify,

@@ -14,7 +14,7 @@ from commands import run_here
 from measured_data import ANSWER, filled, items, said
 
 from spanlab.base.errors import UsageError
-from spanlab.measure.certificate_page import certificate_html
+from spanlab.measure.certificate_html import certificate_html
 from spanlab.measure.certificates import certify, read_certificate, stale_because
 from spanlab.measure.certificates import write_certificate as write
 from spanlab.measure.measurement import Measurement, measure
