@@ -209,3 +209,23 @@ def _mlflow_row() -> dict[str, object]:
     about = {name: trace["info"][name] for name in ("trace_id", "state", "tags")}
     said = {"request": {"question": "When was the tower built?"}, "response": "In 1989."}
     return {**about, "trace": json.dumps(trace), **said, "spans": trace["data"]["spans"]}
+
+
+def test_datadogs_api_answers_with_the_same_spans(tmp_path: Path) -> None:
+    sent = json.loads((_PEERS / "traces/datadog-llmobs.json").read_text("utf-8"))
+    spans = [span for event in sent for span in event["spans"]]
+    about = [{**span, **span["meta"], "span_kind": span["meta"]["span"]["kind"]} for span in spans]
+    page = {"data": [{"id": span["span_id"], "type": "span", "attributes": span} for span in about]}
+    for span in about:
+        del span["meta"], span["span"]
+    path = tmp_path / "page.json"
+    path.write_text(json.dumps(page), "utf-8")
+    (record,) = read(path)
+    (same,) = _records("traces/datadog-llmobs.json")
+    assert record == same
+    assert record.item.meta["model"] == "m"
+
+
+def test_a_run_of_langsmith_says_its_model() -> None:
+    (record,) = _records("traces/langsmith-runs.jsonl")
+    assert record.item.meta["model"] == "m"

@@ -47,6 +47,8 @@ _ATTRIBUTES: Final = {  # our attribute → where sources without conventions sa
     "output.value": ("output", "outputs"),
     "metadata": ("metadata",),
     "llm.model_name": ("model", "model_name"),
+    "llm.token_count.prompt": ("prompt_tokens",),
+    "llm.token_count.completion": ("completion_tokens",),
     EVENTS: ("events",),
 }
 _OF_TRACE: Final = {  # our attribute → what a trace of Langfuse says for all its observations
@@ -91,7 +93,9 @@ def holds_spans(record: Mapping[str, Any]) -> bool:
         return True
     if isinstance(data, list):
         first = data[0] if data and isinstance(data[0], dict) else {}
-        is_span = not {"context", *_TRACE}.isdisjoint(first)
+        own = first.get("attributes")
+        named = {*first, *(own if isinstance(own, dict) else ())}
+        is_span = not {"context", *_TRACE}.isdisjoint(named)
         return ("next_cursor" in record and not data) or is_span or holds_spans(first)
     lists = any(isinstance(record.get(name), list) for name in ("context", "attributes"))
     names = record.keys()
@@ -176,7 +180,9 @@ def _opened(span: Mapping[str, Any]) -> Mapping[str, Any]:
         return inner
     parents = [link["spanID"] for link in span.get("references") or ()]  # Jaeger's
     linked = {"parent_id": parents[0]} if parents else {}
-    return {**span, **(span.get("context") or {}), **linked}
+    said = (span.get("extra") or {}).get("metadata") or {}  # LangSmith's
+    about = {"metadata": said, "model": said.get("ls_model_name")} if said else {}
+    return {**span, **(span.get("context") or {}), **linked, **about}
 
 
 def _parsed(cell: Any) -> Any:

@@ -8,9 +8,8 @@ events), pydantic-ai, Vercel's AI SDK, MLflow, Langfuse, LangSmith, Logfire, Goo
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from spanlab.base.errors import InputError
 from spanlab.base.fields import storable
@@ -25,78 +24,29 @@ from spanlab.formats.chats import (
     text_of_message,
     without_classes,
 )
+from spanlab.formats.known.conventions import (
+    ANSWER_FIELDS,
+    API_FIELDS,
+    CHATS,
+    COMPONENTS,
+    CONTEXTS,
+    DOCUMENTS,
+    ENDING_TOOL,
+    INPUTS,
+    KIND_NAMES,
+    KINDS,
+    LISTS,
+    MODEL_NAMES,
+    OUTPUTS,
+    QUERY_RESULT,
+    QUESTION_FIELDS,
+    SPEAKERS,
+    USERS,
+)
 from spanlab.formats.known.span_files import EVENTS, plain_list
 from spanlab.formats.reader import passages_of
 
 Span = Mapping[str, Any]
-
-# What a span is for, by the words that conventions have for it.
-_WORDS: Final = {
-    "model": (
-        *("llm", "chat_model", "generation", "chat", "text_completion", "generate_content"),
-        *("completion", "chat.completions", "call_llm", "ai.generatetext.dogenerate"),
-        *("ai.streamtext.dostream", "ai.generateobject.dogenerate", "ai.streamobject.dostream"),
-        "chat completion with {gen_ai.request.model!r}",
-    ),
-    "agent": ("agent", "invoke_agent"),
-    "retriever": ("retriever", "reranker", "retrieval", "vector_db_retrieve"),
-    "tool": ("tool", "execute_tool", "ai.toolcall", "function: {name}"),
-    "aside": ("guardrail", "evaluator", "guard", "evaluation"),
-    "embedding": ("embedding", "embeddings", "ai.embed.doembed", "ai.embedmany.doembed"),
-}
-_KINDS: Final = {word: kind for kind, words in _WORDS.items() for word in words}
-_SAYS_KIND: Final = (
-    *("openinference.span.kind", "mlflow.spanType", "langfuse.observation.type", "ai.operationId"),
-    *("langsmith.span.kind", "operation.name", "gen_ai.operation.name", "traceloop.span.kind"),
-    *("llm.request.type", "logfire.msg_template"),
-)
-_COMPONENTS: Final = {"Generator": "model", "Retriever": "retriever", "Ranker": "retriever"}
-_OF_MODELS: Final = (
-    *("gen_ai.completion.0.content", "gcp.vertex.agent.llm_response", "gen_ai.request.model"),
-    "gen_ai.response.model",
-)
-_INPUTS: Final = (
-    *("llm.input_messages", "gen_ai.input.messages", "gen_ai.prompt", "ai.prompt.messages"),
-    *("input.value", "traceloop.entity.input", "gen_ai.task.input", "mlflow.spanInputs"),
-    *("langfuse.observation.input", "ai.prompt", "ai.toolCall.args", "gen_ai.tool.call.arguments"),
-    *("gcp.vertex.agent.llm_request", "gcp.vertex.agent.tool_call_args"),
-    *("haystack.component.input", "haystack.pipeline.input_data", "input", "question", "query"),
-)
-_OUTPUTS: Final = (
-    *("llm.output_messages", "gen_ai.output.messages", "gen_ai.completion", "output.value"),
-    *("traceloop.entity.output", "gen_ai.task.output", "mlflow.spanOutputs"),
-    *("langfuse.observation.output", "ai.response.text", "final_result", "ai.toolCall.result"),
-    *("gen_ai.tool.call.result", "tool_response", "gcp.vertex.agent.llm_response"),
-    *("gcp.vertex.agent.tool_response", "haystack.component.output"),
-    *("haystack.pipeline.output_data", "output", "answer"),
-)
-_DOCUMENTS: Final = (
-    *("retrieval.documents", "reranker.output_documents", "gen_ai.retrieval.documents"),
-    "documents",
-)
-_ASKED: Final = (
-    *("question", "query", "query_str", "user_input", "user_msg", "message", "input", "inputs"),
-    *("prompt", "q", "content", "text", "query_bundle", "messages", "contents", "task"),
-    *("value", "kwargs", "args", "data", "retriever"),
-)
-
-_SAID: Final = (
-    *("raw", "answer", "output", "response", "result", "text", "content", "generation"),
-    *("messages", "replies", "outputs", "value"),
-)
-USERS: Final = frozenset(("user", "human"))
-
-# Where an object has documents, a chat, or a reply.
-_LISTS: Final = (
-    *("documents", "outputs", "output", "passages", "contexts", "results", "result", "chunks"),
-    *("nodes", "context"),
-)
-_CONTEXTS: Final = ("context", "contexts", "documents", "passages", "docs")
-_CHATS: Final = ("messages", "contents", "input", "inputs", "prompt", "kwargs")
-_OF_APIS: Final = ("choices", "generations", "tool_calls", "message", "parts")  # … also empty
-_QUERY_RESULT: Final = "db.query.result.document"  # of OpenLLMetry's events, one a document
-_ENDING: Final = re.compile(r"(finish|final_answer)\b")  # a tool by which an agent answers
-_SPEAKERS: Final = re.compile(r"^(system|user|assistant|tool|developer): ", re.MULTILINE)
 
 
 class TracedMessage(NamedTuple):
@@ -111,17 +61,17 @@ def kind_of(span: Span) -> str:
     if "kind" in span:  # found before, see ``Trace``
         return str(span["kind"])
     attributes = span["attributes"]
-    for name in _SAYS_KIND:
+    for name in KIND_NAMES:
         said = attributes.get(name)
         said = parse_json(said) if name.startswith("mlflow") else said
-        if kind := _KINDS.get(str(said).lower()):
+        if kind := KINDS.get(str(said).lower()):
             return kind
     component = str(attributes.get("haystack.component.type"))
-    if kind := next((kind for word, kind in _COMPONENTS.items() if word in component), ""):
+    if kind := next((kind for word, kind in COMPONENTS.items() if word in component), ""):
         return kind
-    if has_documents(span) or any(_QUERY_RESULT in event for event in _events_of(span)):
+    if has_documents(span) or any(QUERY_RESULT in event for event in _events_of(span)):
         return "retriever"
-    return "model" if any(attributes.get(name) for name in _OF_MODELS) else ""
+    return "model" if any(attributes.get(name) for name in MODEL_NAMES) else ""
 
 
 def input_of(span: Span) -> Any:
@@ -136,7 +86,7 @@ def output_of(span: Span) -> Any:
 
 def _given(span: Span, *, read: bool) -> Iterator[Any]:
     """Yield what a span says of its input or output, under each of the names that it has it."""
-    for name in _INPUTS if read else _OUTPUTS:
+    for name in INPUTS if read else OUTPUTS:
         value = _held(span["attributes"], name)
         if _unpacked(value) not in (None, "", [], {}):
             yield value
@@ -219,12 +169,12 @@ def documents_of(span: Span) -> list[str]:
 
     What a tool gives back as it was given, such as an answer, it did not find.
     """
-    for name in _DOCUMENTS:
+    for name in DOCUMENTS:
         if texts := documents_in(_unpacked(_held(span["attributes"], name))):
             return texts
-    results = [str(event[_QUERY_RESULT]) for event in _events_of(span) if _QUERY_RESULT in event]
+    results = [str(event[QUERY_RESULT]) for event in _events_of(span) if QUERY_RESULT in event]
     kind = kind_of(span)
-    if results or kind not in ("retriever", "tool") or _ENDING.match(span["name"]):
+    if results or kind not in ("retriever", "tool") or ENDING_TOOL.match(span["name"]):
         return results
     value = output_of(span)
     if kind == "retriever":
@@ -256,7 +206,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 def documents_in(value: Any) -> list[str]:
     """Return the texts of documents; none for what only names them, as LlamaIndex's objects."""
-    while isinstance(value, dict) and (name := next((n for n in _LISTS if n in value), "")):
+    while isinstance(value, dict) and (name := next((n for n in LISTS if n in value), "")):
         value = value[name]
     parts = [
         part.get("document", part) if isinstance(part, dict) else part for part in plain_list(value)
@@ -272,13 +222,13 @@ def context_of(span: Span) -> list[str]:
     """Return the documents that a span was given beside its question."""
     given = input_of(span)
     given = given.get("kwargs", given) if isinstance(given, dict) else {}
-    held = next((given[name] for name in _CONTEXTS if given.get(name)), None)
+    held = next((given[name] for name in CONTEXTS if given.get(name)), None)
     return documents_in(held)
 
 
 def has_documents(span: Span) -> bool:
     """Say whether a span has documents in a convention's own place."""
-    return any(_held(span["attributes"], name) for name in _DOCUMENTS)
+    return any(_held(span["attributes"], name) for name in DOCUMENTS)
 
 
 def messages_of(span: Span, *, read: bool) -> list[TracedMessage]:
@@ -300,7 +250,7 @@ def _lines(given: Any, *, read: bool) -> Iterator[TracedMessage]:
     """Yield the messages in a span's input or output, or its text as one."""
     value = _with_messages(given)
     if isinstance(value, dict):
-        names = _CHATS if read else ("messages",)
+        names = CHATS if read else ("messages",)
         value = _with_messages(next((value[name] for name in names if name in value), value))
     chat = value if isinstance(value, list) else [value]
     if all(isinstance(part, dict) and isinstance(part.get("content"), str) for part in chat):
@@ -340,8 +290,8 @@ def _message(part: Any) -> Any:
 
 def _spoken(text: str) -> Iterator[TracedMessage]:
     """Yield the messages of a text such as OpenLIT writes, with who speaks before each."""
-    _, *parts = _SPEAKERS.split(text)
-    if not (parts and _SPEAKERS.match(text)):
+    _, *parts = SPEAKERS.split(text)
+    if not (parts and SPEAKERS.match(text)):
         yield TracedMessage("", text)
     for role, said in zip(parts[::2], parts[1::2], strict=True):
         yield TracedMessage(role, said.strip())
@@ -349,7 +299,7 @@ def _spoken(text: str) -> Iterator[TracedMessage]:
 
 def _is_of_api(value: Any) -> bool:
     """Say whether a value is a reply of a model's API, also one without a text."""
-    return isinstance(value, dict) and not value.keys().isdisjoint(_OF_APIS)
+    return isinstance(value, dict) and not value.keys().isdisjoint(API_FIELDS)
 
 
 def text_said(value: Any) -> str:
@@ -360,7 +310,7 @@ def text_said(value: Any) -> str:
         return text_of_message(value)
     if isinstance(value, dict):
         reply = text_of_reply(value) if "choices" in value or "generations" in value else ""
-        texts = (text_said(value[name]) for name in _SAID if name in value)
+        texts = (text_said(value[name]) for name in ANSWER_FIELDS if name in value)
         return reply or next(filter(None, texts), "")
     return value if isinstance(value, str) else ""
 
@@ -376,7 +326,7 @@ def text_asked(value: Any) -> str:
     if is_message(value):
         return text_of_message(value)
     if isinstance(value, dict):
-        return next((text for key in _ASKED if (text := text_asked(value.get(key)))), "")
+        return next((text for key in QUESTION_FIELDS if (text := text_asked(value.get(key)))), "")
     return value if isinstance(value, str) else ""
 
 

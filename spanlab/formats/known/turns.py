@@ -10,8 +10,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
+from spanlab.formats.known.conventions import USERS
 from spanlab.formats.known.spans import (
-    USERS,
     Span,
     input_of,
     messages_of,
