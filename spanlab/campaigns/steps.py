@@ -50,6 +50,9 @@ def _after_start(
     summary: DatasetSummary, overview: CampaignOverview | None, versions: int
 ) -> NextStep:
     plan = overview.plan if overview else None
+    if plan is not None and not plan.needed:
+        why = "Every item has a known answer, so the plan leaves nothing to review."
+        return NextStep("choose other known answers", why, part="Known answers")
     if plan is not None and plan.done < plan.needed:
         remaining = plan.needed - plan.done
         why = f"{counted(remaining, 'annotation')} of {plan.needed:,} remaining."

@@ -1,0 +1,31 @@
+"""What a lead is told to do next."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from spanlab.campaigns.steps import next_step
+from spanlab.people.overview import CampaignOverview
+from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSettings, DatasetSummary
+from spanlab.schema.progress import PlanProgress
+
+ADA = AnnotatorSummary("Ada", AnnotatorKind.PERSON, {})
+BEN = AnnotatorSummary("Ben", AnnotatorKind.PERSON, {})
+
+
+@pytest.mark.parametrize(
+    ("needed", "done", "title"),
+    [
+        pytest.param(0, 0, "choose other known answers", id="all-items-have-known-answers"),
+        pytest.param(4, 3, "review", id="something-is-left"),
+        pytest.param(4, 4, "adjudicate", id="the-plan-is-done"),
+    ],
+)
+def test_a_plan_that_asks_for_nothing_is_not_done(needed: int, done: int, title: str) -> None:
+    summary = DatasetSummary(
+        "mine", datetime.now(UTC), 4, {"en": 4}, (ADA, BEN), DatasetSettings(overlap=1)
+    )
+    overview = CampaignOverview(
+        summary=summary, plan=PlanProgress(needed, done, ()), people=(), done=done, until=None
+    )
+    assert next_step(summary, overview, versions=0).title == title
