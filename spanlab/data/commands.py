@@ -1,4 +1,4 @@
-"""`spanlab datasets`, `annotators`, `export` and `push`."""
+"""`spanlab datasets`, `annotators` and `export`."""
 
 from __future__ import annotations
 

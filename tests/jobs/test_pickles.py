@@ -110,7 +110,7 @@ def test_a_pickle_is_refused_by_name_and_never_opened(
     for name, value in environment(where).items():
         monkeypatch.setenv(name, value)
     page = AppTest.from_string(
-        "from spanlab.ui.views import jobs\njobs.page()", default_timeout=30
+        "from spanlab.jobs import page\npage.page()", default_timeout=30
     ).run()
     assert not page.exception
     assert sum(REFUSED in caption.value for caption in page.caption) == 4

@@ -95,7 +95,7 @@ def test_many_marks_in_one_run_cost_no_more_than_many_runs() -> None:
 def test_a_language_is_loaded_beside_what_else_goes_on() -> None:
     """In a process of its own: here others have loaded it."""
     program = (
-        "import sys, time; from spanlab.text.terms import load\n"
+        "import sys, time; from spanlab.text.tokens import load\n"
         "assert 'spacy' not in sys.modules\n"
         "loading, meanwhile = load('fr'), 0\n"
         "while not loading.done():\n"

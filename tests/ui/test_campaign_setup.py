@@ -201,7 +201,7 @@ def test_labels_are_as_they_are_stored_after_a_visit_to_another_page(
     open_page: OpenPage, mine: Store
 ) -> None:
     """Streamlit forgets there what was in the fields, and keeps which rows there were."""
-    app = AppTest.from_string("from spanlab.ui.views import campaign\ncampaign.page()")
+    app = AppTest.from_string("from spanlab.campaigns import page\npage.page()")
     app.query_params["dataset"] = "mine"
     app.session_state["spanlab.campaign.edited"] = "mine"
     app.session_state["spanlab.labels"] = [0, 1]

@@ -278,5 +278,5 @@ def test_programs_from_before_claims_were_shared_keep_their_demonstrations() -> 
         {"claim": BUILT, "sentence": ANSWER, "words": [{"text": "1989"}]}
     ]
     assert program.words.signature.instructions == "Name the words."
-    with pytest.raises(InputError, match="a program for another detector"):
+    with pytest.raises(InputError, match="a tuned prompt for another detector"):
         apply_program(program, {"gone": earlier})
