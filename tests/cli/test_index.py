@@ -25,7 +25,12 @@ def test_a_corpus_is_indexed_and_indexed_again(spanlab: Run, tmp_path: Path) -> 
     [
         pytest.param(("nowhere", "-o", "i"), 1, "spanlab: nowhere: there is no such file", id="no"),
         pytest.param(("bad.jsonl", "-o", "i"), 1, "spanlab: bad.jsonl:1: the field", id="line"),
-        pytest.param(("bad.jsonl", "-o", "."), 2, "spanlab: . exists and is not an index of ours", id="target"),
+        pytest.param(
+            ("bad.jsonl", "-o", "."),
+            2,
+            "spanlab: . exists and is not an index of ours",
+            id="target",
+        ),
         pytest.param(("bad.jsonl",), 2, "Missing option '-o'", id="no target"),
     ],
 )

@@ -220,7 +220,9 @@ def test_a_program_of_another_detector_is_refused(
     model_server: ModelServer, settings: Settings
 ) -> None:
     ProgramRegistry(settings.programs).save(tuned("liar", "ucsc-revise"))
-    with pytest.raises(UsageError, match="'liar' is a tuned prompt of 'ucsc-revise', not 'ucsc-extract'"):
+    with pytest.raises(
+        UsageError, match="'liar' is a tuned prompt of 'ucsc-revise', not 'ucsc-extract'"
+    ):
         build(DetectorSpec(detector="ucsc-extract", program="liar"), Meter(), settings)
     ProgramRegistry(settings.programs).save(tuned("disguised", "ucsc-kg"))
     with pytest.raises(InputError, match="another detector"):

@@ -37,7 +37,9 @@ BOX = Toolbox([LOOK, Tool("own", "Its own.", {"language": TEXT}, echo)], {"langu
         pytest.param("own", {"language": "C"}, "language=C", id="another-s-own-language"),
         pytest.param("own", {}, "", id="nothing"),
         pytest.param("look", {"k": 2}, "'title' is missing", id="missing"),
-        pytest.param("look", {"title": "x", "before": "2020"}, "not an argument", id="not-the-agent-s"),
+        pytest.param(
+            "look", {"title": "x", "before": "2020"}, "not an argument", id="not-the-agent-s"
+        ),
     ],
 )
 def test_arguments_come_from_the_agent_and_from_the_item(
