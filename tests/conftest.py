@@ -18,6 +18,7 @@ import hypothesis
 import pytest
 
 _ROOT = Path(__file__).resolve().parent.parent
+_TESTS = str(_ROOT / "tests")
 
 
 def _forbid_other_hosts(event: str, args: tuple[object, ...]) -> None:
@@ -90,14 +91,15 @@ _POSTGRESQL = {"postgresql", "shared_settings"}
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with the longest tests, so that no worker is left with them in the end.
 
-    Those that start a process, a browser or PostgreSQL, by a fixture or themselves, are marked.
+    Those that start a process, a browser or PostgreSQL, by a fixture or themselves, are marked
+    where tests are chosen by marks: to look for them takes seconds.
     """
     items.sort(key=lambda item: item.path.name not in _LONGEST)
     known: dict[object, bool] = {}
-    for item in items:
+    for item in items if config.option.markexpr else ():
         if isinstance(item, pytest.Function) and _is_slow(item, known):
             item.add_marker(pytest.mark.slow)
 
@@ -113,18 +115,18 @@ def _is_slow(item: pytest.Function, known: dict[object, bool]) -> bool:
 
 def _starts(function: Callable[..., Any], known: dict[object, bool]) -> bool:
     """Whether a function of the tests calls a starter, or another one of theirs that does."""
-    function = inspect.unwrap(function)
-    code = getattr(function, "__code__", None)
-    if code is None or not Path(code.co_filename).is_relative_to(_ROOT / "tests"):
-        return False
     if function not in known:
         known[function] = False  # where it calls itself
+        function, given = inspect.unwrap(function), function
+        code = getattr(function, "__code__", None)
+        if code is None or not code.co_filename.startswith(_TESTS):
+            return False
         names = set(_names(code))
         values = [function.__globals__.get(name) for name in names]
         methods = [
             each for value in values if inspect.isclass(value) for each in vars(value).values()
         ]
-        known[function] = bool(names & _STARTERS) or any(
+        known[given] = known[function] = bool(names & _STARTERS) or any(
             _starts(each, known) for each in values + methods if inspect.isfunction(each)
         )
     return known[function]

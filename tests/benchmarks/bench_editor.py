@@ -8,7 +8,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "browser"))
+sys.path[:0] = [
+    str(Path(__file__).resolve().parents[1] / folder) for folder in ("browser", "support")
+]
 
 from bench_processes import write
 from driving import Desk, long_record

@@ -23,7 +23,7 @@ _counter = itertools.count()
 expect.set_options(timeout=PATIENCE)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # it looks for jobs all the time: a twentieth of a processor
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with serving(tmp_path_factory.mktemp("home")) as server:
         yield server

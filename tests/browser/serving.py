@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
-import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlencode
 
+from forks import Fork
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from spanlab.app.serving import server_command
+from spanlab.app.guard import serve
 from spanlab.base.settings import Settings
 
 PATIENCE = 120_000  # milliseconds that a test waits for what it set off; tests end long before
@@ -26,7 +26,7 @@ _ATTEMPTS = 3  # ports tried before a server counts as unable to start
 
 
 class Server:
-    """The server that `spanlab serve` starts, on a port and over a home of its own."""
+    """The server that `spanlab serve` becomes, forked, on a port and over a home of its own."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Server:
         self.port = _free_port()
         self.variables = dict(variables or {})
         self.log = home / "server.log"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Fork | None = None
         self._started = False
 
     def start(self) -> None:
@@ -53,15 +53,12 @@ class Server:
                 self.port = _free_port()  # somebody else was quicker to take the last one
         raise TimeoutError(self.log.read_text())
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> Fork:
         environment = {**os.environ, "SPANLAB_HOME": str(self.settings.home)}
         environment["SPANLAB_DATABASE_URL"] = self.settings.database_url
         if self.variables:  # with a login: the provider sends people back to this port
             environment |= self.variables | {"SPANLAB_URL": f"http://127.0.0.1:{self.port}"}
-        with self.log.open("ab") as log:
-            return subprocess.Popen(
-                server_command(self.port), env=environment, stdout=log, stderr=log
-            )
+        return Fork(["spanlab"], environment, self.log, act=partial(serve, self.port))
 
     @property
     def pid(self) -> int:
@@ -72,14 +69,14 @@ class Server:
     def kill(self) -> None:
         """End the server as a power cut would: SIGKILL, no goodbye."""
         if self._process is not None:
-            self._process.send_signal(signal.SIGKILL)
+            self._process.kill()
             self._process.wait()
             self._process = None
 
     def url(self, **query: str) -> str:
         return f"http://127.0.0.1:{self.port}/?{urlencode(query)}"
 
-    def _is_up(self, process: subprocess.Popen[bytes]) -> bool:
+    def _is_up(self, process: Fork) -> bool:
         """Wait until it answers; False if it ended instead."""
         health = f"http://127.0.0.1:{self.port}/_stcore/health"
         until = time.monotonic() + _STARTUP

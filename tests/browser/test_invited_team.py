@@ -132,9 +132,7 @@ class _Watch:
         needed = page.locator("[data-testid='stCheckbox'] label", has_text="Needed from you")
         needed.click()  # what is finished, too
         page.keyboard.press("Escape")
-        page.wait_for_function(
-            "!spanlab.editor.navigation.place.id.includes('unfinished')", timeout=20_000
-        )
+        page.wait_for_function("!spanlab.editor.navigation.place.id.includes('unfinished')")
         page.wait_for_function("!spanlab.outbox.waiting")
         page.focus(".sl-answer")
         page.keyboard.press("/")

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlsplit
 from urllib.request import Request, urlopen
 
 import pytest
+from driving import idle
 from playwright.sync_api import Browser, Page, expect
 from serving import PATIENCE, Server, patient
 from signing_in import serving_with_login, sign_in
@@ -125,7 +126,7 @@ def test_an_annotator_gets_no_other_page_by_its_address(server: Server, enter: E
     for place in PAGES:
         anna.goto(server.url(dataset="ours").replace("/?", f"/{place}?"))
         anna.get_by_text("Help").first.wait_for()
-        anna.wait_for_timeout(500)
+        idle(anna)
         shown = anna.content()
         assert SECRET not in shown, place
         assert "stDownloadButton" not in shown, place
@@ -200,7 +201,7 @@ def test_an_invitation_lets_one_person_in_once(server: Server, browser: Browser)
         expect(late.get_by_role("heading")).to_have_text("This link is no longer valid")
         page.goto(link)
         page.get_by_role("button", name="Start").click()
-        page.wait_for_url(f"http://127.0.0.1:{server.port}/", timeout=20_000)
+        page.wait_for_url(f"http://127.0.0.1:{server.port}/")
         _editor(page)
         assert SECRET not in page.content()
         assert _pages(page) == ["Review"]
@@ -208,10 +209,16 @@ def test_an_invitation_lets_one_person_in_once(server: Server, browser: Browser)
         expect(late.get_by_role("heading")).to_have_text("This link is no longer valid")
         page.reload()  # the cookie stays
         _editor(page)
-        for _ in range(2):
-            page.keyboard.press("Enter")
-            page.wait_for_function("() => spanlab.outbox.writes.length === 0")
-            page.wait_for_timeout(300)
+        first = page.evaluate("spanlab.editor.navigation.at")
+        page.keyboard.press("Enter")
+        page.wait_for_function(
+            """first => {
+                const { at, opening } = spanlab.editor.navigation;
+                return at !== first && opening === null && spanlab.outbox.writes.length === 0;
+            }""",
+            arg=first,
+        )
+        page.keyboard.press("Enter")
         page.get_by_text("C0DE-17").wait_for()
         with Store.open(server.settings) as store:
             (own,) = store.access.tokens("invitation")

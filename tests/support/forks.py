@@ -27,6 +27,8 @@ _FORKING.set_forkserver_preload(
         *("alembic.command", "dbos._sys_db_sqlite", "dspy", "psycopg", "spacy", "spanlab.cli.app"),
         *("spanlab.jobs.commands", "spanlab.systems.ucsc.extract", "spanlab.jobs.worker"),
         *("spanlab.models.model", *(each.place.partition(":")[0] for each in KINDS.values())),
+        # No pages: what they import asks for the offers of packages, which a fork may have more of.
+        *("pandas", "pyarrow", "altair", "spanlab.app.guard"),
     ]
 )
 
@@ -61,6 +63,12 @@ class Fork:
             self._process.start()
         finally:
             sys.modules["__main__"] = main_module
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+        assert self._process.pid is not None
+        return self._process.pid
 
     def poll(self) -> int | None:
         """Return its exit status; None while it runs."""
