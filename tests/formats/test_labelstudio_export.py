@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from spanlab.formats import write
+from spanlab.formats.known.labelstudio_rows import tasks_of
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span, Status
 
 
@@ -116,3 +117,14 @@ def test_an_export_of_nothing_is_an_empty_array(tmp_path: Path) -> None:
     path = tmp_path / "out.json"
     assert write([], path, format="labelstudio") == 0
     assert json.loads(path.read_text()) == []
+
+
+def test_what_a_csv_file_asked_comes_in_the_order_of_its_columns() -> None:
+    asked = [f"question {letter}" for letter in "qwertzuiop"]
+    rows = [
+        {"id": 1, "annotator": who, "text": "It rained.", **dict.fromkeys(asked, who)}
+        for who in "ab"
+    ]
+    (task,) = tasks_of(rows)
+    results = task["annotations"][0]["result"]
+    assert [result["from_name"] for result in results] == asked

@@ -24,12 +24,12 @@ def tasks_of(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     by_task: dict[str, list[Mapping[str, Any]]] = {}
     for number, row in enumerate(rows):
         by_task.setdefault(str(row.get("id", f"row {number}")), []).append(row)
-    controls = {
+    controls = dict.fromkeys(
         column
         for task_rows in by_task.values()
-        for column in {name for row in task_rows for name in row} - _OF_ROW
-        if _is_control(column, task_rows)
-    }
+        for column in dict.fromkeys(name for row in task_rows for name in row)
+        if column not in _OF_ROW and _is_control(column, task_rows)
+    )
     return [_task(name, task_rows, controls) for name, task_rows in by_task.items()]
 
 

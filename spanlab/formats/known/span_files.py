@@ -88,9 +88,11 @@ def holds_spans(record: Mapping[str, Any]) -> bool:
 
     Of a large file only the names are known, and its lists are empty.
     """
-    data, trace = record.get("data"), record.get("trace")
+    data, trace, observed = (record.get(name) for name in ("data", "trace", "observations"))
     if isinstance(trace, dict) and holds_spans(trace):
         return True
+    if isinstance(observed, list) and any(isinstance(one, str) for one in observed):
+        return False  # a row of Langfuse's table of traces has the ids of its observations alone
     if isinstance(data, list):
         first = data[0] if data and isinstance(data[0], dict) else {}
         own = first.get("attributes")
