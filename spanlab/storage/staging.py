@@ -8,11 +8,14 @@ row in ``loads`` without that lock belongs to an import that died, and its rows 
 
 from __future__ import annotations
 
-import sqlite3
+import fcntl
+import os
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from sqlalchemy import (
     Connection,
@@ -28,7 +31,7 @@ from sqlalchemy import (
 from spanlab.base.errors import StoreError, UnderImportError
 from spanlab.storage import catalog, search, tables
 from spanlab.storage.catalog import DatasetRow
-from spanlab.storage.engine import Database, in_words, is_lock
+from spanlab.storage.engine import Database, in_words
 from spanlab.storage.items import lock
 from spanlab.storage.processes import remove_processes
 from spanlab.storage.tables import (
@@ -219,7 +222,6 @@ def _forget_failed_append(connection: Connection, dataset: int) -> None:
 
 
 _LOADS = 730_214  # first half of the PostgreSQL advisory locks that we take per dataset
-_ATTEMPTS = 100  # to lock a file that others delete at the same moment
 
 
 @contextmanager
@@ -236,7 +238,7 @@ def claim(database: Database, dataset: int) -> Iterator[bool]:
     lock = (
         _claim_in_postgresql(database, dataset)
         if path is None
-        else _claim_file(path.with_name(f"{path.name}-load{dataset}"))
+        else _claim_byte(path.resolve().with_name(f"{path.name}-locks"), dataset)
     )
     with lock as is_held:
         yield is_held
@@ -256,36 +258,67 @@ def _claim_in_postgresql(database: Database, dataset: int) -> Iterator[bool]:
                 connection.execute(text("SELECT pg_advisory_unlock(:loads, :dataset)"), key)
 
 
+class _LockFile(NamedTuple):
+    """One file for all datasets of a database, as this process has it open.
+
+    The system counts locks by process, and gives all of a file up when any descriptor of it is
+    closed: so a process opens it once, and knows itself which datasets it holds.
+    """
+
+    descriptor: int
+    held: set[int]
+
+
+_lock_files: dict[tuple[int, Path], _LockFile] = {}  # by process, as a fork gets a copy, and path
+_opening = threading.Lock()
+
+
 @contextmanager
-def _claim_file(path: Path) -> Iterator[bool]:
-    # SQLite's own lock on a file beside the database: on every system the right kind, and
-    # gone with the process. A file that was replaced between opening and locking locks nobody.
-    for _ in range(_ATTEMPTS):
-        identity = _identity(path)
-        with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
-            try:
-                connection.execute("BEGIN EXCLUSIVE")
-            except sqlite3.Error as error:
-                if not is_lock(error):
-                    raise _lock_error(path, error) from error
-                yield False
-                return
-            if identity is not None and _identity(path) == identity:
-                try:
-                    yield True
-                finally:
-                    with suppress(OSError):  # Windows does not delete an open file
-                        path.unlink()
-                return
-    yield False
-
-
-def _identity(path: Path) -> int | None:
+def _claim_byte(path: Path, dataset: int) -> Iterator[bool]:
+    # A byte for each dataset, gone with the process. The file is never deleted: who has opened one
+    # that others delete locks nobody out.
+    is_held = _lock_byte(path, dataset)
     try:
-        path.touch()
-    except OSError as error:
-        raise _lock_error(path, error) from error
-    return path.stat().st_ino
+        yield is_held
+    finally:
+        if is_held:
+            _unlock_byte(path, dataset)
+
+
+def _lock_byte(path: Path, dataset: int) -> bool:
+    key = os.getpid(), path
+    with _opening:
+        try:
+            file = _lock_files.get(key) or _LockFile(os.open(path, os.O_RDWR | os.O_CREAT), set())
+        except OSError as error:
+            raise _lock_error(path, error) from error
+        _lock_files[key] = file
+        try:
+            if dataset not in file.held:
+                fcntl.lockf(file.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, dataset)
+                file.held.add(dataset)
+                return True
+        except (BlockingIOError, PermissionError):  # either, by POSIX: another process holds it
+            pass
+        except OSError as error:
+            raise _lock_error(path, error) from error
+        finally:
+            _close_unused(key)
+        return False
+
+
+def _unlock_byte(path: Path, dataset: int) -> None:
+    key = os.getpid(), path
+    with _opening:
+        file = _lock_files[key]
+        fcntl.lockf(file.descriptor, fcntl.LOCK_UN, 1, dataset)
+        file.held.remove(dataset)
+        _close_unused(key)
+
+
+def _close_unused(key: tuple[int, Path]) -> None:
+    if not _lock_files[key].held:
+        os.close(_lock_files.pop(key).descriptor)
 
 
 def _lock_error(path: Path, error: Exception) -> StoreError:

@@ -343,7 +343,7 @@ def _cells_of(row: FileRow) -> dict[str, Any]:
     except ValueError as error:
         raise InputError(f"not valid JSON: {error}") from None
     if not isinstance(cells, dict):
-        raise InputError("the record is no object", found=cells, expected="a JSON object")
+        raise InputError("the record is not an object", found=cells, expected="a JSON object")
     return {name: _given_inside(name, value) for name, value in cells.items()}
 
 
