@@ -1,9 +1,10 @@
-"""One importer of a dataset at a time, in all processes and threads, however quickly they change."""
+"""One importer of a dataset at a time, in all processes and threads, however often they change."""
 
 import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from spanlab.base.errors import StoreError
 from spanlab.storage.engine import Database
 from spanlab.storage.staging import claim
 
@@ -21,7 +22,7 @@ def _claim_often(folder: Path) -> list[str]:
                 if is_held:
                     (folder / f"inside-{dataset}").open("x").close()
                     (folder / f"inside-{dataset}").unlink()
-        except Exception as error:
+        except (OSError, StoreError) as error:
             return repr(error)
         return ""
 
