@@ -88,7 +88,8 @@ def _scores(text: str) -> Counter[str]:
     for word in _WORD.findall(text.casefold()):
         among = languages.get(word, ())
         for language in among:
-            scores[language] += 1 / len(among)  # type: ignore[assignment]
+            # A Counter adds fractions as well, though its type says whole numbers.
+            scores[language] += 1 / len(among)  # type: ignore[assignment]  # as said above
     if _KANA.search(text):
         scores["ja"] += len(text)
     elif han := len(_HAN.findall(text)):  # which has no spaces between words
