@@ -7,7 +7,7 @@ the JSON of jobs all come from it, so a new option is one field.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, get_args
 
@@ -104,7 +104,7 @@ def option(  # noqa: PLR0913  # all by name: what an option is
     flags: str = "",
     group: str = "",
     sides: Collection[str] = SIDES,
-    titles: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] | Callable[[], Mapping[str, str]] | None = None,
     placeholder: str = "default",
     commas: bool = False,
     **bounds: Any,
@@ -119,7 +119,8 @@ def option(  # noqa: PLR0913  # all by name: what an option is
             one. Empty for the field's name. A flag has its opposite behind a stroke.
         group: options that stand together on a page.
         sides: where it may be set.
-        titles: of a choice, what each value is called on the screen.
+        titles: of a choice, what each value is called on the screen; a function is asked when the
+            option is, and the values it knows stand in ``help`` for ``{choices}``.
         placeholder: what an empty field shows.
         commas: whether the command line takes a list as one text with commas between.
         **bounds: further arguments of ``pydantic.Field``, such as ``ge`` and ``le``.
@@ -128,11 +129,19 @@ def option(  # noqa: PLR0913  # all by name: what an option is
         "flags": flags.split(),
         "group": group,
         "sides": sorted(sides),
-        "titles": None if titles is None else dict(titles),
+        "titles": None if titles is None or callable(titles) else dict(titles),
         "placeholder": placeholder,
         "commas": commas,
     }
-    return Field(default, title=title, description=help, json_schema_extra={_OURS: ours}, **bounds)
+
+    def describe(schema: dict[str, Any]) -> None:
+        schema[_OURS] = ours
+        if callable(titles):
+            known = dict(titles())
+            schema[_OURS] = {**ours, "titles": known}
+            schema["description"] = help.format(choices=", ".join(known))
+
+    return Field(default, title=title, description=help, json_schema_extra=describe, **bounds)
 
 
 class OptionModel(FrozenModel):

@@ -250,17 +250,16 @@ def export(
     spanlab export mine --state done --language en -o done.csv
     spanlab export mine -o mine.html
     """
-    from spanlab.base.inbound import offered
     from spanlab.cli import console
     from spanlab.formats import format_of
-    from spanlab.formats.registry import KIND
+    from spanlab.formats.writers import can_write
     from spanlab.storage import Store
     from spanlab.storage.datasets import summary_of
 
     if output and "format" not in choice.model_fields_set:
         format = format_of(output, more={".html": REPORT})
         choice = choice.model_copy(update={"format": format})
-    if choice.format not in {*FORMATS, *offered(KIND)}:
+    if choice.format not in FORMATS and not can_write(choice.format):
         raise UsageError(
             f"format {choice.format!r} cannot be written; these can: {', '.join(FORMATS)}"
         )

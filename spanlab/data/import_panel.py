@@ -21,7 +21,7 @@ from spanlab.data.importing import (
 )
 from spanlab.data.joining import join_annotations
 from spanlab.data.predictions import JoinedPredictions, import_predictions
-from spanlab.formats.read_options import FORMAT_TITLES, RejectedRecord
+from spanlab.formats.read_options import RejectedRecord, format_titles
 from spanlab.output.figures import counted
 from spanlab.schema import Item
 from spanlab.ui.common import link, plain, remember_dataset, store
@@ -242,7 +242,8 @@ _STYLE = """<style>
 
 def show_preview(preview: ImportPreview) -> None:
     """Draw the recognised format, the first records, and what they have and lack."""
-    formats = ", ".join(FORMAT_TITLES.get(name, name) for name in preview.formats)
+    titles = format_titles()
+    formats = ", ".join(titles.get(name, name) for name in preview.formats)
     among = "" if preview.is_all else "the first "
     st.markdown(
         f"**Recognised as {plain(formats)}.** {plain(_annotators(preview))} Passages: in "

@@ -19,7 +19,6 @@ Readers stream. An error names file, line, field, what was found and what would 
 """
 
 from spanlab.formats.detect import detect
-from spanlab.formats.known import FORMATS
 from spanlab.formats.known.jsonl import dumps
 from spanlab.formats.read_options import ReadOptions, RejectedRecord
 from spanlab.formats.readers import (
@@ -28,6 +27,7 @@ from spanlab.formats.readers import (
     read_placed,
     table_layout,
 )
+from spanlab.formats.registry import formats
 from spanlab.formats.scoring import (
     AnnotatorChooser,
     PlacedLabels,
@@ -39,7 +39,6 @@ from spanlab.formats.scoring import (
 from spanlab.formats.writers import WRITABLE, format_of, write
 
 __all__ = [
-    "FORMATS",
     "WRITABLE",
     "AnnotatorChooser",
     "PlacedLabels",
@@ -50,6 +49,7 @@ __all__ = [
     "detect",
     "dumps",
     "format_of",
+    "formats",
     "read",
     "read_labels",
     "read_placed",

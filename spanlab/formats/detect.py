@@ -10,12 +10,12 @@ from pathlib import Path
 from pydantic_core import from_json
 
 from spanlab.base.errors import InputError
-from spanlab.formats.containers import check_utf8, is_workbook
+from spanlab.formats.containers import check_utf8
 from spanlab.formats.files import InputFile, is_list
 from spanlab.formats.json_rows import first_objects, is_single, names_in, printed_objects
 from spanlab.formats.known.csv_table import column_names
 from spanlab.formats.known.jsonl import SpanlabReader
-from spanlab.formats.parquet import PARQUET, ParquetReader
+from spanlab.formats.known.tabular import TableReader
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.registry import formats, reader_of
 from spanlab.formats.shapes import is_row
@@ -28,7 +28,6 @@ _HINTS = (
         "its response.jsonl, with source_info.jsonl beside it",
     ),
 )
-_ARROW_SUFFIX = ".arrow"
 _PRINTED = 10_000  # lines and objects among which the first printed one is looked for
 _LOADED = 1 << 24  # bytes of a file from which on only the names in its object are looked at
 _SHOWN = 4  # signatures of a format in a message
@@ -47,10 +46,8 @@ def detect(path: Path, name: str | None = None, encoding: str | None = None) -> 
         InputError: it is missing, empty, not text, or of no or more than one known format.
     """
     file = InputFile(path, name or str(path), encoding=encoding)
-    if path.is_dir():
-        return _detect_folder(file)
-    if name_found := _binary_format(file):
-        return name_found
+    if owner := _owner_of(file):
+        return owner
     head = file.head()
     # A single line may be wrong, which is for the reader to say.
     records = first_objects(file)
@@ -68,28 +65,26 @@ def detect(path: Path, name: str | None = None, encoding: str | None = None) -> 
     raise _unknown(file, f"it begins {head[:60].decode(errors='replace')!r}")
 
 
-def _binary_format(file: InputFile) -> str | None:
-    """Return the format of a file that is no text; None for a text."""
-    if file.path.is_file() and is_workbook(file.path):
-        return "workbook"
-    if file.head().startswith(PARQUET):
-        cells = dict.fromkeys(ParquetReader(file, ReadOptions()).columns())
-        named = (name for name in _formats_of(cells) if reader_of(name).in_parquet)
-        return next(named, "parquet")
-    return "arrow" if file.name.endswith(_ARROW_SUFFIX) else None
+def _owner_of(file: InputFile) -> str | None:
+    """Return the format of a folder, or of a file that is no text; None for a text.
 
-
-def _detect_folder(folder: InputFile) -> str:
-    from spanlab.formats.known import graphrag, graphrag_index
-
-    if graphrag.is_output(folder.path):
-        return "graphrag"
-    names = [f"{name}.parquet" for name in graphrag_index.TABLES]
-    raise InputError(
-        "this is a directory of no known format",
-        file=folder.name,
-        expected=f"a file, or GraphRAG's output: {', '.join(names)}, {graphrag.QUERIES}",
-    )
+    Raises:
+        InputError: the folder is of none.
+    """
+    readers = {name: reader_of(name) for name in formats()}
+    owner = next((name for name, reader in readers.items() if reader.owns(file)), None)
+    reader = None if owner is None else readers[owner]
+    if reader is not None and issubclass(reader, TableReader):
+        cells = dict.fromkeys(reader(file, ReadOptions()).columns())
+        return next((name for name in _formats_of(cells) if readers[name].in_parquet), owner)
+    if owner is None and file.path.is_dir():
+        folders = (reader.folder for reader in readers.values() if reader.folder)
+        raise InputError(
+            "this is a directory of no known format",
+            file=file.name,
+            expected=f"a file, or {', or '.join(folders)}",
+        )
+    return owner
 
 
 def _first_value(file: InputFile) -> list[dict[str, object]]:

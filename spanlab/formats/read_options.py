@@ -13,7 +13,6 @@ from pydantic.json_schema import SkipJsonSchema
 
 from spanlab.base.errors import InputError, UsageError
 from spanlab.base.options import OptionModel, option
-from spanlab.formats.known import FORMATS
 from spanlab.schema import Question, Response
 
 
@@ -89,10 +88,13 @@ def _warn(message: str) -> None:
     warnings.warn(message, stacklevel=2)
 
 
-FORMAT_TITLES = {
-    "auto": "Detect automatically",
-    **{name: entry.title for name, entry in FORMATS.items()},
-}
+def format_titles() -> dict[str, str]:
+    """Return what the choices of a format are called on screen."""
+    from spanlab.formats.registry import (
+        titles,  # whose readers are told how to read by what is here
+    )
+
+    return titles()
 
 
 def mapping_in(pairs: Iterable[str], usage: str) -> dict[str, str]:
@@ -132,8 +134,8 @@ class ReadOptions(OptionModel):
     format: str = option(
         "auto",
         title="Format",
-        help=f"How the files are written: {', '.join(FORMAT_TITLES)}; auto looks at the content.",
-        titles=FORMAT_TITLES,
+        help="How the files are written: {choices}; auto looks at the content.",
+        titles=format_titles,
     )
     contexts: Path | None = option(
         None,

@@ -38,7 +38,7 @@ class FormatReader(ABC):
             whether one in Parquet is.
         before: formats whose records may have these fields among theirs.
         maps_columns: whether its columns, or data fields, have no fixed names.
-        reads_folders: whether a folder may be read.
+        reads_folders: whether a folder may be read; ``folder`` says what one of the format holds.
     """
 
     signatures: ClassVar[tuple[frozenset[str], ...]] = ()
@@ -47,10 +47,16 @@ class FormatReader(ABC):
     before: ClassVar[frozenset[str]] = frozenset()
     maps_columns: ClassVar[bool] = False
     reads_folders: ClassVar[bool] = False
+    folder: ClassVar[str] = ""
 
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         self._file = file
         self._options = options
+
+    @classmethod
+    def owns(cls, file: InputFile) -> bool:
+        """Say whether a file that is no text, or a folder, is one of the format."""
+        return False
 
     @classmethod
     def recognises(cls, record: Mapping[str, object]) -> bool:
@@ -102,15 +108,21 @@ class FormatReader(ABC):
 
 @dataclass(frozen=True)
 class FormatEntry:
-    """A format that a package brings; files are known by what its reader recognises.
+    """A format; files are known by what its reader recognises.
 
     Args:
         reader: a ``FormatReader``; None for what is only written.
         chunks: yields the bytes of each record, a chunk each; None for what is only read.
+        name: what ``--format`` calls it; that of a package has the name of its entry point.
+        title: what it is called on screen.
+        order: where it stands among the others.
     """
 
     reader: type[FormatReader] | None = None
     chunks: Callable[[Iterable[Record]], Iterator[bytes]] | None = None
+    name: str = ""
+    title: str = ""
+    order: int = 1000
 
 
 class NoAnswer(InputError):  # noqa: N818 - not a mistake in the file: a call of it failed

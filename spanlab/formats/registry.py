@@ -1,24 +1,52 @@
-"""The formats that there are: those that come with spanlab, and those of installed packages."""
+"""The formats that there are: those in the folder ``known``, and those of installed packages."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
-from pkgutil import resolve_name
-from typing import TYPE_CHECKING
+from importlib import import_module
+from pkgutil import iter_modules
 
 from spanlab.base.errors import SpanlabError, UsageError
 from spanlab.base.inbound import brought, offered
-from spanlab.formats.known import FORMATS
-
-if TYPE_CHECKING:
-    from spanlab.formats.reader import FormatReader
+from spanlab.formats import known
+from spanlab.formats.reader import FormatEntry, FormatReader
 
 KIND = "formats"  # under which rooms and packages offer them; each is a ``FormatEntry``
 
 
+@cache
+def known_formats() -> Mapping[str, FormatEntry]:
+    """Return the formats in the folder ``known`` by their names, in their order."""
+    files = iter_modules(known.__path__, f"{known.__name__}.")
+    modules = (import_module(file.name) for file in files)
+    entries = [module.FORMAT for module in modules if hasattr(module, "FORMAT")]
+    return {entry.name: entry for entry in sorted(entries, key=lambda entry: entry.order)}
+
+
 def formats() -> tuple[str, ...]:
     """Return the names of all formats that may be read, those of installed packages last."""
-    return (*FORMATS, *(name for name in offered(KIND) if name not in FORMATS and _reads(name)))
+    ours = known_formats()
+    brought_along = (name for name in offered(KIND) if name not in ours and _reads(name))
+    return (*(name for name in ours if _reads(name)), *brought_along)
+
+
+def titles() -> dict[str, str]:
+    """Return what the choices of a format are called on screen."""
+    named = {name: known_formats()[name].title for name in formats() if name in known_formats()}
+    return {"auto": "Detect automatically", **named}
+
+
+def entry_of(name: str) -> FormatEntry | None:
+    """Return the format of a name; None if there is none.
+
+    Raises:
+        SpanlabError: that of a package is broken.
+    """
+    if name in known_formats():
+        return known_formats()[name]
+    entry: FormatEntry | None = brought(KIND, name) if name in offered(KIND) else None
+    return entry
 
 
 def reader_of(name: str) -> type[FormatReader]:
@@ -27,21 +55,19 @@ def reader_of(name: str) -> type[FormatReader]:
     Raises:
         UsageError: there is none of this name, or it is only written.
     """
-    if name in FORMATS:
-        reader: type[FormatReader] = resolve_name(FORMATS[name].reader)
-        return reader
-    if name not in offered(KIND):
+    entry = entry_of(name)
+    if entry is None:
         raise UsageError(f"no format {name!r}; known are auto, {', '.join(formats())}")
-    made: type[FormatReader] | None = brought(KIND, name).reader
-    if made is None:
+    if entry.reader is None:
         raise UsageError(f"format {name!r} cannot be read, only written")
-    return made
+    return entry.reader
 
 
 @cache
 def _reads(name: str) -> bool:
-    """Say whether a package's format can be read; one that is broken is told when it is named."""
+    """Say whether a format can be read; one that is broken is told when it is named."""
     try:
-        return brought(KIND, name).reader is not None
+        entry = entry_of(name)
     except SpanlabError:
         return False
+    return entry is not None and entry.reader is not None

@@ -45,7 +45,7 @@ def read_labels(
 
     Args:
         path: the file.
-        format: one of ``FORMATS`` or "auto".
+        format: one of ``formats()`` or "auto".
         annotator: whose labels; by default a Mu-SHROOM file's own, and in the other formats those
             that ``role`` asks for.
         role: "gold" prefers the gold labels; "prediction" the only detector or vote, then the only
@@ -204,7 +204,7 @@ def finished_in(
         annotator: whose; None chooses, see ``AnnotatorChooser``.
         role: what None chooses.
         on_wrong: as in ``read_placed_labels``.
-        format: one of ``FORMATS`` or "auto".
+        format: one of ``formats()`` or "auto".
 
     Raises:
         InputError: a record is wrong, or it is not clear whose annotation is meant.

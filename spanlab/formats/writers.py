@@ -9,11 +9,10 @@ from types import MappingProxyType
 from typing import BinaryIO, NamedTuple
 
 from spanlab.base.errors import UsageError
-from spanlab.base.inbound import brought, offered
 from spanlab.formats.files import replacing
 from spanlab.formats.known import jsonl
 from spanlab.formats.known.node_lines import node_lines
-from spanlab.formats.registry import KIND
+from spanlab.formats.registry import entry_of
 from spanlab.formats.scoring import AnnotatorChooser
 from spanlab.schema import DatasetSettings, Record, SharedProcess
 
@@ -86,7 +85,7 @@ def write(
     """
     if format is None:
         format = format_of(target) if isinstance(target, Path) else "spanlab"
-    writer = _WRITERS.get(format) or _plugin_writer(format)
+    writer = _WRITERS.get(format) or _writer_of(format)
     dataset = _Dataset(title, settings or DatasetSettings())
     if isinstance(target, Path):
         with replacing(target) as stream:
@@ -96,10 +95,19 @@ def write(
     return count
 
 
-def _plugin_writer(format: str) -> _TextWriter:
-    chunks = None
-    if format in offered(KIND):
-        chunks = brought(KIND, format).chunks
+def can_write(format: str) -> bool:
+    """Say whether there is a format of this name that is written.
+
+    Raises:
+        SpanlabError: that of a package is broken.
+    """
+    entry = None if format in _WRITERS else entry_of(format)
+    return format in _WRITERS or (entry is not None and entry.chunks is not None)
+
+
+def _writer_of(format: str) -> _TextWriter:
+    entry = entry_of(format)
+    chunks = None if entry is None else entry.chunks
     if chunks is None:
         raise UsageError(f"format {format!r} cannot be written; these can: {', '.join(WRITABLE)}")
 

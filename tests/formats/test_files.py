@@ -6,6 +6,7 @@ import fcntl
 import gzip
 import io
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -18,10 +19,10 @@ import pytest
 
 import spanlab
 from spanlab.base.errors import InputError, UsageError
-from spanlab.formats import FORMATS, WRITABLE, ReadOptions, detect, read, write
+from spanlab.formats import WRITABLE, ReadOptions, detect, formats, known, read, write
 from spanlab.formats.files import replacing
 from spanlab.formats.reader import FormatReader
-from spanlab.formats.registry import reader_of
+from spanlab.formats.registry import known_formats, reader_of
 from spanlab.schema import Item, Record
 
 LINE = b'{"id":"a","answer":"x"}\n'
@@ -122,12 +123,37 @@ def test_an_unknown_format_is_a_usage_error(tmp_path: Path) -> None:
         read(tmp_path / "x", ReadOptions(format="xml"))
     with pytest.raises(UsageError, match="'arrow' cannot be written; these can: spanlab, mushroom"):
         write([], tmp_path / "x", format="arrow")
-    assert {"spanlab", "mushroom", "labelstudio", "claims"} <= set(WRITABLE) & set(FORMATS)
+    assert {"spanlab", "mushroom", "labelstudio", "claims"} <= set(WRITABLE) & set(formats())
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", formats())
 def test_every_format_names_its_reader(name: str) -> None:
     assert issubclass(reader_of(name), FormatReader)
+
+
+def test_one_file_is_a_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the guide shows, as a file in the folder of formats: nothing else is touched."""
+    guide = (Path(known.__file__).parents[2] / "guide" / "adding.md").read_text(encoding="utf-8")
+    (code,) = (
+        text for text in re.findall(r"```python\n(.*?)```", guide, re.DOTALL) if "FORMAT" in text
+    )
+    (tmp_path / "letters.py").write_text(code)
+    monkeypatch.setattr(known, "__path__", [*known.__path__, str(tmp_path)])
+    known_formats.cache_clear()
+    try:
+        line = '{"asked": "How tall?", "said": "330 m", "wrong": "330"}\n'
+        (tmp_path / "a.jsonl").write_text(line)
+        assert detect(tmp_path / "a.jsonl") == "letters"
+        (record,) = read(tmp_path / "a.jsonl")
+        assert [span.text for span in record.annotations[0].spans] == ["330"]
+        write([record], tmp_path / "b.jsonl", format="letters")
+        assert (tmp_path / "b.jsonl").read_text() == '{"asked":"How tall?","said":"330 m"}\n'
+        (tmp_path / "c.jsonl").write_text(line.replace('"330"', '"x"'))
+        with pytest.raises(InputError, match=r"c\.jsonl:1: it is not in the answer; field: wrong"):
+            list(read(tmp_path / "c.jsonl"))
+    finally:
+        known_formats.cache_clear()
+        sys.modules.pop(f"{known.__name__}.letters", None)
 
 
 def records(n: int) -> Iterator[Record]:

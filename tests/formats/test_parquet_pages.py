@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from spanlab.formats.parquet import pages
+from spanlab.formats.known.parquet import pages
 
 TABLE = pa.table(
     {

@@ -27,7 +27,7 @@ from spanlab.formats.cells import passages_in, question_in
 from spanlab.formats.columns import map_columns
 from spanlab.formats.files import FileRow
 from spanlab.formats.quotes import span_at
-from spanlab.formats.reader import checked, text_of
+from spanlab.formats.reader import FormatEntry, checked, text_of
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Response, Span, Status
 
 _STATUS = {"submitted": Status.DONE, "discarded": Status.SKIPPED, "draft": Status.NOT_ANNOTATED}
@@ -185,3 +185,6 @@ def _span(part: Any, answer: str, field: str) -> Span:
     if not (isinstance(start, int) and isinstance(end, int)):
         raise InputError("offsets are whole numbers", field=field, found=part)
     return span_at(answer, start, end, field, label=None if label is None else str(label))
+
+
+FORMAT = FormatEntry(name="argilla", title="Argilla", reader=ArgillaReader, order=60)

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, JsonValue
 
 from spanlab.formats.files import FileRow
 from spanlab.formats.known.claims import COUNTED, verdict_of
-from spanlab.formats.reader import FormatReader, checked
+from spanlab.formats.reader import FormatEntry, FormatReader, checked
 from spanlab.schema import (
     HALLUCINATED,
     Annotation,
@@ -139,3 +139,8 @@ def dumps(item: Item, annotation: Annotation) -> bytes:
         "pred_label": LABELS[worst],
     }
     return json.dumps(prediction, ensure_ascii=False).encode()
+
+
+FORMAT = FormatEntry(
+    name="averitec", title="AVeriTeC predictions", reader=AveritecReader, order=100
+)

@@ -36,6 +36,7 @@ from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.known.csv_table import CsvReader
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import (
+    FormatEntry,
     FormatReader,
     as_passage,
     checked,
@@ -374,3 +375,8 @@ def _csv_bytes(lines: Iterable[Iterable[object]]) -> bytes:
     text = io.StringIO()
     write_rows(text, lines)
     return text.getvalue().encode()
+
+
+FORMAT = FormatEntry(
+    name="claims", title="Claims with labels (AVeriTeC)", reader=ClaimsReader, order=80
+)

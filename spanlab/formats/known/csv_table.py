@@ -16,6 +16,7 @@ from spanlab.formats.known.analysis_table import CellsRow, is_table
 from spanlab.formats.known.side_by_side import answers_in, columns_apart, records_apart
 from spanlab.formats.known.tabular import CELL, TableReader
 from spanlab.formats.limits import too_large
+from spanlab.formats.reader import FormatEntry
 from spanlab.output.csv_text import as_written
 
 _DELIMITERS = ",;\t|"
@@ -159,3 +160,6 @@ def column_names(head: bytes) -> frozenset[str]:
     """Return the names in the first line of a table, read from its beginning."""
     first = next(iter(head.decode(errors="replace").splitlines()), "")
     return frozenset(re.split(r'[,;\t|"]+', first))
+
+
+FORMAT = FormatEntry(name="csv", title="CSV", reader=CsvReader, order=160)

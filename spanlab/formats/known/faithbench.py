@@ -20,7 +20,7 @@ from spanlab.formats import reader
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.quotes import find_quote, span_at
 from spanlab.formats.read_options import ReadOptions
-from spanlab.formats.reader import checked
+from spanlab.formats.reader import FormatEntry, checked
 from spanlab.schema import Annotation, AnnotatorKind, Evidence, Item, Passage, Record, Span
 
 _LANGUAGE = "en"  # of the whole benchmark
@@ -205,3 +205,6 @@ def _further_fields(sample: _SummarySample) -> dict[str, JsonValue]:
     """Return what the marks say beyond our fields (such as ``annot_id``), in their order."""
     extras: list[JsonValue] = [mark.model_extra or {} for mark in sample.annotations]
     return {"annotations": extras} if any(extras) else {}
+
+
+FORMAT = FormatEntry(name="faithbench", title="FaithBench", reader=FaithBenchReader, order=40)

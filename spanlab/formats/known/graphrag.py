@@ -68,7 +68,7 @@ _KINDS: Final = {  # of what a context lists, and what their nodes are called
 def is_output(folder: Path) -> bool:
     """Say whether a folder is GraphRAG's output, maybe without some of its files."""
     names = (*(f"{name}.parquet" for name in TABLES if name != "entities"), QUERIES)
-    return any((folder / name).exists() for name in names)
+    return folder.is_dir() and any((folder / name).exists() for name in names)
 
 
 class _MapPoint(GivenRow):
@@ -102,6 +102,12 @@ class GraphRagReader(reader.FormatReader):
     """Reads a folder; an item is a query with its answer."""
 
     reads_folders = True
+    folder = f"GraphRAG's output: {', '.join(f'{name}.parquet' for name in TABLES)}, {QUERIES}"
+
+    @classmethod
+    def owns(cls, file: InputFile) -> bool:
+        """Say whether a folder is GraphRAG's output."""
+        return is_output(file.path)
 
     def rows(self) -> Iterator[FileRow]:
         """Yield the queries, once the whole process is known.
@@ -242,3 +248,8 @@ def _name(folder: InputFile) -> str:
 
 def _answer(query: _Query) -> str:
     return f"answer {query.id}"
+
+
+FORMAT = reader.FormatEntry(
+    name="graphrag", title="GraphRAG's output, with queries.jsonl", reader=GraphRagReader, order=120
+)

@@ -229,7 +229,7 @@ class _RowPlace(NamedTuple):
 
 
 def _rows(folder: InputFile, name: str, kind: type[_M]) -> Iterator[tuple[_M, _RowPlace]]:
-    from spanlab.formats.parquet import table
+    from spanlab.formats.known.parquet import table
 
     file = part(folder, f"{name}.parquet")
     columns = list(kind.model_fields)

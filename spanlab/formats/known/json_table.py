@@ -24,6 +24,7 @@ from spanlab.formats.json_rows import (
     rows_at,
 )
 from spanlab.formats.known.tabular import SAMPLES, MappedReader, RecordLayout, columns_of
+from spanlab.formats.reader import FormatEntry
 from spanlab.formats.shapes import apart, is_packed
 from spanlab.formats.sides import sides_in
 
@@ -190,3 +191,8 @@ def _fields(columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> int
     return (chat or "answer" in filled) * (
         1 + (chat or "question" in filled) + ("passages" in filled)
     )
+
+
+FORMAT = FormatEntry(
+    name="json", title="JSON or JSON Lines of other fields", reader=JsonReader, order=150
+)

@@ -49,6 +49,7 @@ from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.known.node_lines import NodeLines
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import (
+    FormatEntry,
     check_meta,
     input_error,
     language,
@@ -339,3 +340,6 @@ def _evidence(quotes: Sequence[Evidence]) -> list[dict[str, Any]]:
         }
         for quote in quotes
     ]
+
+
+FORMAT = FormatEntry(name="spanlab", title="spanlab JSONL", reader=SpanlabReader, order=10)

@@ -23,7 +23,7 @@ from spanlab.base.errors import InputError
 from spanlab.formats.files import FileRow
 from spanlab.formats.known.claims import verdict_of
 from spanlab.formats.quotes import span_at
-from spanlab.formats.reader import FormatReader, checked, is_missing, text_of
+from spanlab.formats.reader import FormatEntry, FormatReader, checked, is_missing, text_of
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span
 
 _SEGMENTS, _FACTS, _TAGGED = "segmented_response", "human-atomic-facts", "annotated"
@@ -133,3 +133,11 @@ def _placed(parts: list[tuple[_Part, bool]], answer: str) -> Annotation:
     return Annotation(
         annotator="gold", kind=AnnotatorKind.GOLD, spans=tuple(spans), claims=tuple(claims)
     )
+
+
+FORMAT = FormatEntry(
+    name="parts",
+    title="Answers whose parts are judged (FELM, FActScore, FAVA)",
+    reader=JudgedPartsReader,
+    order=90,
+)

@@ -42,7 +42,7 @@ from spanlab.formats.known.labelstudio_tasks import (
 from spanlab.formats.limits import TOGETHER, too_many
 from spanlab.formats.quotes import OffsetReader, OffsetUnit, RegionPlace, span_at
 from spanlab.formats.read_options import ControlResponse, ReadOptions
-from spanlab.formats.reader import checked, language, text_of
+from spanlab.formats.reader import FormatEntry, checked, language, text_of
 from spanlab.output.figures import counted
 from spanlab.schema import (
     Annotation,
@@ -414,3 +414,6 @@ def _no_text(file: InputFile, data: dict[str, JsonValue], expected: str) -> Inpu
         found=f"the fields {', '.join(map(repr, data))}",
         expected=expected,
     )
+
+
+FORMAT = FormatEntry(name="labelstudio", title="Label Studio", reader=LabelStudioReader, order=50)

@@ -25,7 +25,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
 from spanlab.base.errors import InputError
 from spanlab.formats.files import FileRow
-from spanlab.formats.reader import FormatReader, checked
+from spanlab.formats.reader import FormatEntry, FormatReader, checked
 from spanlab.schema import Item, Passage, Record
 
 PASSAGES: Final = 10
@@ -166,3 +166,11 @@ def choose_ten(
     drawn = [passage for passage, _ in shuffled[:PASSAGES]]
     dice.shuffle(drawn)
     return tuple(drawn)
+
+
+FORMAT = FormatEntry(
+    name="multihop",
+    title="Questions of HotpotQA, 2WikiMultihopQA or MuSiQue",
+    reader=MultihopReader,
+    order=110,
+)

@@ -17,7 +17,7 @@ from spanlab.formats import reader
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.quotes import interval_at, span_at
 from spanlab.formats.read_options import ReadOptions
-from spanlab.formats.reader import checked, language
+from spanlab.formats.reader import FormatEntry, checked, language
 from spanlab.schema import Annotation, AnnotatorKind, Item, Probability, Record, Span
 from spanlab.text.labels import flatten, hard_of
 
@@ -154,3 +154,6 @@ def dumps(item_id: str, annotation: Annotation) -> bytes:
         )
         + b"\n"
     )
+
+
+FORMAT = FormatEntry(name="mushroom", title="Mu-SHROOM", reader=MushroomReader, order=20)

@@ -21,7 +21,7 @@ from spanlab.formats import reader
 from spanlab.formats.cells import passages_in
 from spanlab.formats.files import FileRow
 from spanlab.formats.quotes import span_at
-from spanlab.formats.reader import checked
+from spanlab.formats.reader import FormatEntry, checked
 from spanlab.output.figures import counted
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 
@@ -114,3 +114,6 @@ def _annotation(name: str, task: _Task) -> Annotation:
         for number, span in enumerate(task.spans)
     ]
     return Annotation(annotator=name, kind=AnnotatorKind.PERSON, spans=tuple(spans))
+
+
+FORMAT = FormatEntry(name="prodigy", title="Prodigy", reader=ProdigyReader, order=70)

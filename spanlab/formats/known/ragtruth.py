@@ -24,7 +24,7 @@ from spanlab.formats.contexts import RecordIndex
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.quotes import find_quote, span_at
 from spanlab.formats.read_options import ReadOptions
-from spanlab.formats.reader import checked
+from spanlab.formats.reader import FormatEntry, checked
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record
 
 SOURCES = "source_info.jsonl"
@@ -214,3 +214,6 @@ def _without_end(prompt: str) -> tuple[str, bool]:
     body = body[: len(body) - len(end)].rstrip()
     body_before, refusal, _ = body.rpartition(_REFUSAL)
     return (body_before.rstrip() if refusal else body), bool(end)
+
+
+FORMAT = FormatEntry(name="ragtruth", title="RAGTruth", reader=RagTruthReader, order=30)

@@ -115,3 +115,11 @@ def _levels(book: _BookSummary) -> list[list[str]]:
                 expected="levels from 0 upwards, with a summary each",
             )
     return [list(texts or ()) for texts in levels]
+
+
+FORMAT = reader.FormatEntry(
+    name="summaries",
+    title="Hierarchical summaries (BooookScore)",
+    reader=SummariesReader,
+    order=130,
+)

@@ -22,13 +22,13 @@ from spanlab.formats import reader
 from spanlab.formats.files import FileRow
 from spanlab.formats.json_rows import is_single, printed_objects
 from spanlab.formats.known.csv_table import CsvReader, column_names
+from spanlab.formats.known.parquet import PARQUET, ParquetReader
 from spanlab.formats.known.span_files import holds_spans, spans_in
 from spanlab.formats.known.spans import Span
 from spanlab.formats.known.trace import Trace, note_span, replies_of
 from spanlab.formats.known.turns import turns_in
 from spanlab.formats.limits import TOGETHER, too_many
-from spanlab.formats.parquet import PARQUET, ParquetReader
-from spanlab.formats.reader import NoAnswer, checked
+from spanlab.formats.reader import FormatEntry, NoAnswer, checked
 from spanlab.formats.recording import SOURCE, Recorder
 from spanlab.schema import Item, Passage, Process, Record
 
@@ -130,3 +130,6 @@ def _sources(item: Item, question: str) -> list[str]:
     nodes = item.process.nodes if isinstance(item.process, Process) else ()
     texts = (node.text for node in nodes if node.stage == SOURCE)
     return [text for text in texts if text.strip() not in (question.strip(), item.answer.strip())]
+
+
+FORMAT = FormatEntry(name="traces", title="OpenTelemetry traces", reader=TraceReader, order=140)

@@ -9,13 +9,21 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from spanlab.base.errors import InputError
+from spanlab.formats.containers import is_workbook
+from spanlab.formats.files import InputFile
 from spanlab.formats.known.analysis_table import CellsRow
 from spanlab.formats.known.tabular import TableReader
 from spanlab.formats.limits import UNPACKED, most_unpacked, too_large
+from spanlab.formats.reader import FormatEntry
 
 
 class WorkbookReader(TableReader):
     """Reads a workbook; formulas count by the values that were saved with them."""
+
+    @classmethod
+    def owns(cls, file: InputFile) -> bool:
+        """Say whether a file is a workbook."""
+        return file.path.is_file() and is_workbook(file.path)
 
     def _header(self) -> tuple[str, ...]:
         """Return the names in the first row; a column without one has a number."""
@@ -81,3 +89,6 @@ def _is_empty(sheet: Any) -> bool:
 
 def _cell(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date | datetime | time) else value
+
+
+FORMAT = FormatEntry(name="workbook", title="Excel workbook", reader=WorkbookReader, order=170)

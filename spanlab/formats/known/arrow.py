@@ -19,6 +19,7 @@ from spanlab.formats.known.analysis_table import CellsRow
 from spanlab.formats.known.tabular import CELL, TableReader
 from spanlab.formats.limits import too_large
 from spanlab.formats.read_options import ReadOptions
+from spanlab.formats.reader import FormatEntry
 
 _ELEMENT = 100  # bytes of memory for an element of a list in a cell
 
@@ -130,6 +131,11 @@ class ArrowReader(SchemaReader):
 
     reads_folders = True
 
+    @classmethod
+    def owns(cls, file: InputFile) -> bool:
+        """Say whether a file is called as those of Arrow, which begin in several ways."""
+        return file.path.is_file() and file.name.endswith(".arrow")
+
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
         path = PurePath(file.name)  # train/data-00000-of-00002.arrow
@@ -224,3 +230,11 @@ def _field(data: bytes, table: int, number: int) -> int | None:
 
 def _follow_offset(data: bytes, at: int) -> int:
     return at + int(struct.unpack_from("<I", data, at)[0])
+
+
+FORMAT = FormatEntry(
+    name="arrow",
+    title="Arrow (Hugging Face datasets)",
+    reader=ArrowReader,
+    order=190,
+)

@@ -13,11 +13,12 @@ from io import BytesIO
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from spanlab.base.errors import InputError
-from spanlab.formats.arrow import SchemaReader, decode_dictionaries, rows_of
 from spanlab.formats.files import InputFile
 from spanlab.formats.known.analysis_table import CellsRow
+from spanlab.formats.known.arrow import SchemaReader, decode_dictionaries, rows_of
 from spanlab.formats.limits import UNPACKED, most_unpacked, too_large
 from spanlab.formats.read_options import ReadOptions
+from spanlab.formats.reader import FormatEntry
 
 PARQUET: Final = b"PAR1"  # how a file begins
 _BATCH = 1000  # rows held at a time, if that is safe
@@ -29,6 +30,11 @@ class ParquetReader(SchemaReader):
     """Reads parquet."""
 
     reads_folders = True
+
+    @classmethod
+    def owns(cls, file: InputFile) -> bool:
+        """Say whether a file begins as one of parquet."""
+        return file.path.is_file() and file.head().startswith(PARQUET)
 
     def _schema(self) -> Sequence[Any]:
         with self.open_table() as table:
@@ -237,3 +243,6 @@ def _read_bytes(data: BytesIO, count: int) -> bytes:
     if len(chunk) < count:
         raise ValueError("the header of a page is cut off")
     return chunk
+
+
+FORMAT = FormatEntry(name="parquet", title="Parquet", reader=ParquetReader, order=180)
