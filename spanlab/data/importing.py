@@ -6,13 +6,13 @@ import json
 import re
 from array import array
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self
 
 from pydantic import field_validator
 
@@ -176,11 +176,29 @@ class ImportResult:
 
 def describe_fields(fields: Mapping[str, str]) -> str:
     """Return in one line what the fields of files became; empty if that is not known."""
-    kept = [f"{name} → {kind}" for name, kind in fields.items() if kind not in ("meta", LEFT_OUT)]
-    for kind in ("meta", LEFT_OUT):
-        names = [name for name, became in fields.items() if became == kind]
-        kept += [f"{', '.join(names)} → {kind}"] if names else []
-    return "; ".join(kept)
+    kept = [(name, kind) for name, kind in fields.items() if kind not in _LAST]
+    told = [f"{names} → {kind}" for names, kind in _folded(kept)]
+    for last in _LAST:
+        named = [(name, kind) for name, kind in fields.items() if kind == last]
+        told += [f"{', '.join(names for names, _ in _folded(named))} → {last}"] if named else []
+    return "; ".join(told)
+
+
+_LAST: Final = ("meta", LEFT_OUT)
+_NAMED_APART: Final = 3  # so many fields of one object; more of one kind are a number
+
+
+def _folded(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield names with their kinds; many of one object and kind, such as ids as keys, as one."""
+    groups: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for name, kind in fields:
+        parent = name.rpartition(".")[0]
+        groups[parent, kind, "" if parent else name].append(name)
+    for (parent, kind, _), names in groups.items():
+        if len(names) > _NAMED_APART:
+            yield f"{names[0]} and {len(names) - 1:,} more of {parent}", kind
+        else:
+            yield from ((name, kind) for name in names)
 
 
 @dataclass
