@@ -7,6 +7,7 @@ A part stands between two comments of its page, ``<!-- made: NAME ARGUMENTS -->`
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
@@ -198,6 +199,17 @@ def _cell(text: object) -> str:
     return str(text).replace("|", "\\|").replace("\n", " ")
 
 
+def _languages() -> Iterator[str]:
+    """How good the shipped model of ``offline`` is in each language, by its card."""
+    card = Path(spanlab.__file__).parent / "systems" / "offline" / "model.json"
+    scores = json.loads(card.read_text(encoding="utf-8"))["scores"]
+    yield f"| IoU/Corr | {' | '.join(mode['mode'] for mode in scores)} |"
+    yield f"|{' --- |' * (1 + len(scores))}"
+    for lang in scores[0]["languages"]:
+        cells = ("/".join(f"{x:.3f}"[1:] for x in mode["languages"][lang]) for mode in scores)
+        yield f"| {lang} | {' | '.join(cells)} |"
+
+
 def _variables() -> Iterator[str]:
     yield "| variable | what it holds | what that is for |\n| --- | --- | --- |"
     for variable, (holds, about) in variables().items():
@@ -240,6 +252,7 @@ MAKERS: Mapping[str, Callable[..., Iterator[str]]] = {
     "detectors": _detectors,
     "entry": _entry,
     "keys": _keys,
+    "languages": _languages,
     "python": _python,
     "variables": _variables,
 }
