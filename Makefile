@@ -37,7 +37,7 @@ quick: $(FOR_TESTS)  ## within a minute: pure rooms and what was changed since m
 
 # Apart, as spaCy imports torch wherever it is installed: a second more for every process.
 test-torch: $(FOR_TORCH)  ## tests of checkpoints in PyTorch
-	$(BIN)/pytest tests/cli/test_trained_questions.py $(ARGS)
+	$(BIN)/pytest tests/cli/test_trained_*.py $(ARGS)
 
 # By uv, as pip tries versions of so many packages for a quarter of an hour. Tests of the rest share
 # neither fixtures nor packages with these, and others' warnings are no faults of ours.

@@ -64,7 +64,8 @@ sys.path[:0] = [str(_ROOT / "tests" / folder) for folder in ("model_server", "su
 # Processes that a test starts import its classes, whatever directory another test has worked in.
 sys.path.append(str(_ROOT))
 # What needs gigabytes that nobody gets unasked: `make test-torch` installs them.
-collect_ignore = [] if find_spec("torch") else ["cli/test_trained_questions.py"]
+_TORCH = ["cli/test_trained_encoder.py", "cli/test_trained_questions.py"]
+collect_ignore = [] if find_spec("torch") else _TORCH
 collect_ignore += ["real_model"]  # `make test-model` runs these on a model that somebody has
 collect_ignore += ["peers"]  # nor these: `make test-peers` runs them in an environment of their own
 pytest_plugins = ["model_fixtures", "postgres"]

@@ -165,6 +165,19 @@ def load_torch(checkpoint: Checkpoint, start: int, ends: frozenset[int]) -> Torc
         InputError: it is damaged, no model of sequences, or needs more than its own weights.
         UsageError: torch or transformers is missing.
     """
+    refuse_code(checkpoint)
+    weights = checkpoint.folder.resolve() / SAFETENSORS  # whose link may lead out of the folder
+    changed = weights.stat().st_mtime_ns
+    run_network(weights, DeviceOptions(), LOADING_SECONDS, _load, weights, changed)
+    return TorchNetwork(weights, changed, start, ends)
+
+
+def refuse_code(checkpoint: Checkpoint) -> None:
+    """Refuse a checkpoint of transformers that is more than its weights.
+
+    Raises:
+        InputError: says what else it needs.
+    """
     others = [setting for setting in _BY_OTHERS if checkpoint.config.get(setting)]
     if (checkpoint.folder / _ADAPTER).exists():
         others.append(_ADAPTER)
@@ -175,10 +188,6 @@ def load_torch(checkpoint: Checkpoint, start: int, ends: frozenset[int]) -> Torc
             found=", ".join(others),
             expected="a model that transformers brings, with an adapter merged into its weights",
         )
-    weights = checkpoint.folder.resolve() / SAFETENSORS  # whose link may lead out of the folder
-    changed = weights.stat().st_mtime_ns
-    run_network(weights, DeviceOptions(), LOADING_SECONDS, _load, weights, changed)
-    return TorchNetwork(weights, changed, start, ends)
 
 
 def _load(weights: Path, changed: int) -> None:
@@ -187,17 +196,39 @@ def _load(weights: Path, changed: int) -> None:
 
 @lru_cache(maxsize=2)
 def _model(weights: Path, _changed: int) -> Any:
+    what = "a sequence-to-sequence checkpoint in safetensors"
+    model = load_pretrained("AutoModelForSeq2SeqLM", weights, what)
+    from transformers import GenerationConfig
+
+    model.generation_config = GenerationConfig()
+    return model.eval()
+
+
+def load_pretrained(
+    auto: str, weights: Path, what: str, *, new: tuple[str, ...] = (), **settings: Any
+) -> Any:
+    """Load a model of transformers, which runs none of a checkpoint's code.
+
+    Args:
+        auto: the class of transformers that knows the model's.
+        weights: ``model.safetensors``, with config.json beside it.
+        what: for the message where a package is missing.
+        new: how the names of weights begin that the file may lack, such as those of a new layer.
+        settings: of the configuration.
+
+    Raises:
+        InputError: it is damaged, or lacks weights.
+        UsageError: torch or transformers is missing.
+    """
     try:
         import torch
-        from transformers import AutoModelForSeq2SeqLM, GenerationConfig
-        from transformers.utils import logging
+        import transformers
     except ImportError as error:
-        what = "a sequence-to-sequence checkpoint in safetensors"
         raise missing_package(what, error.name, "transformers") from error
-    logging.set_verbosity_error()  # what goes wrong is said once, as an error of ours
-    logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()  # what goes wrong is our error, once
+    transformers.utils.logging.disable_progress_bar()
     try:
-        model, loading = AutoModelForSeq2SeqLM.from_pretrained(
+        model, loading = getattr(transformers, auto).from_pretrained(
             weights.parent,
             dtype=torch.float32,
             attn_implementation="eager",  # the configuration may name one to be downloaded
@@ -205,19 +236,20 @@ def _model(weights: Path, _changed: int) -> Any:
             trust_remote_code=False,
             use_safetensors=True,
             output_loading_info=True,
+            **settings,
         )
     except Exception as error:  # noqa: BLE001 - transformers' errors have no common base
         raise InputError(
             f"transformers cannot load the model: {first_line(error)}", file=weights
         ) from None
-    if loading["missing_keys"]:
+    missing = sorted(name for name in loading["missing_keys"] if not name.startswith(new))
+    if missing:
         raise InputError(
             "the file lacks weights of the model that the configuration names",
             file=weights,
-            expected=", ".join(sorted(loading["missing_keys"])[:3]),
+            expected=", ".join(missing[:3]),
         )
-    model.generation_config = GenerationConfig()
-    return model.eval()
+    return model
 
 
 class SequenceNetwork(Protocol):

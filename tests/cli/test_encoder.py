@@ -8,6 +8,7 @@ import pickle
 import shutil
 import stat
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -114,6 +115,16 @@ def test_a_checkpoint_in_safetensors_is_fetched_converted_and_used_by_its_name(
     assert found.returncode == 0, found.stderr
     checked = spanlab("encoder", "check", NAME, "--option", "supported=LABEL_0")
     assert checked.returncode == 0, checked.stderr
+
+
+def test_training_names_the_extra_that_it_needs(
+    spanlab: Run, labelled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)  # as where it is not installed
+    done = spanlab("encoder", "train", labelled, "--base", "base", "-o", "mine")
+    assert done.returncode == 2
+    needed = "training a checkpoint needs torch: pip install 'spanlab[transformers]'"
+    assert needed in done.stderr
 
 
 def test_a_file_that_is_not_what_the_hub_lists_is_refused(spanlab: Run, checkpoint: Path) -> None:

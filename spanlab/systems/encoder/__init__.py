@@ -3,6 +3,7 @@
     detector ───── ``encoder``: every word of an answer is rated, in the format of a checkpoint
     verifier ───── ``encoder-nli``, ``encoder-nli-claims``: sentences or claims are judged
     words ──────── from tokens to words to spans: the rule, and probabilities as people have them
+    training ───── a checkpoint of one's own, from labels; ``fitting`` is its part in PyTorch
 
 Folders, networks and tokenizers are in ``detect/networks``, for any detector that runs one.
 What the detectors say of themselves, and their options.
@@ -81,13 +82,14 @@ class TokenOptions(EncoderOptions):
     """How words are rated."""
 
     format: Annotated[
-        FormatName,
+        FormatName | None,
         Field(
-            description="What the checkpoint reads before the answer, as it was trained; "
+            description="What the checkpoint reads before the answer, as it was trained; default: "
+            "what `spanlab encoder train` noted in its configuration, else lettucedetect. "
             "LettuceDetect's prompts in other languages than English come from its package, where "
             "that is installed."
         ),
-    ] = "lettucedetect"
+    ] = None
     template: Annotated[
         str,
         Field(

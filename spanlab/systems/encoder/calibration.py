@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from spanlab.base.errors import InputError, SpanlabError, UsageError
 from spanlab.detection import DetectorSpec, detector
-from spanlab.schema import Record
+from spanlab.schema import Item, Record
 from spanlab.scoring import CalibrationSums
 from spanlab.scoring.calibration import marked_shares
 from spanlab.systems.encoder.detector import EncoderDetector
@@ -45,7 +45,7 @@ class CalibrationResult:
     unread: int
 
 
-class _RatedItem(NamedTuple):
+class RatedItem(NamedTuple):
     """An item's rated words, the share of people that marked each, and their labels."""
 
     words: RatedWords
@@ -79,25 +79,32 @@ def calibrate(
     encoder = detector(DetectorSpec(detector="encoder", options=plain))
     if not isinstance(encoder, EncoderDetector):
         raise TypeError("encoder is not an EncoderDetector")
-    items, unread = list[_RatedItem](), 0
-    labelled = _with_shares(records, annotator)
+    items, unread = list[RatedItem](), 0
+    labelled = with_shares(records, annotator)
     while batch := list(islice(labelled, encoder.batch)):
-        for (record, shares), rated in zip(
-            batch, encoder.rate([record.item for record, _ in batch]), strict=True
-        ):
-            if isinstance(rated, SpanlabError):
-                unread += 1
-            else:
-                items.append(_item(rated.words, shares, record.item.answer))
+        rated = rate_labelled(encoder, batch)
+        items += [item for item in rated if item is not None]
+        unread += rated.count(None)
         on_progress(len(items) + unread)
     if len(items) < LEAST:
         raise UsageError(
             f"{len(items)} items have labels and can be read: a calibration needs at least {LEAST}"
         )
     halves = items[::2], items[1::2]
-    learnt = [_learn(half, method) for half in halves]
-    held_out = [*zip(halves, reversed(learnt), strict=True)]
-    final = _learn(items, method).model_copy(
+    held_out = [*zip(halves, (learn(half, method) for half in reversed(halves)), strict=True)]
+    return CalibrationResult(
+        calibration_for(encoder, items, method),
+        _quality([(half, None) for half in halves]),
+        _quality(held_out),
+        unread,
+    )
+
+
+def calibration_for(
+    encoder: EncoderDetector, items: Sequence[RatedItem], method: Method
+) -> WordCalibration:
+    """Learn a calibration that says for which weights it is, and from what it was learnt."""
+    return learn(items, method).model_copy(
         update={
             "checkpoint": encoder.checkpoint.name,
             "sha256": encoder.digest,
@@ -105,35 +112,62 @@ def calibrate(
             "words": sum(len(item.words.places) for item in items),
         }
     )
-    return CalibrationResult(
-        final,
-        _quality([(half, None) for half in halves]),
-        _quality(held_out),
-        unread,
-    )
 
 
-def _with_shares(
-    records: Iterable[Record], annotator: str | None
-) -> Iterator[tuple[Record, tuple[SoftLabel, ...]]]:
+class LabelledItem(NamedTuple):
+    """An item, and the share of people who marked each stretch of its answer."""
+
+    item: Item
+    marked: tuple[SoftLabel, ...]
+
+    def shares(self) -> NDArray[np.float64]:
+        """Return that share for each character of the answer."""
+        characters = np.zeros(len(self.item.answer))
+        for start, end, prob in self.marked:
+            characters[start:end] = prob
+        return characters
+
+
+def with_shares(records: Iterable[Record], annotator: str | None) -> Iterator[LabelledItem]:
+    """Yield the items that have labels and an answer.
+
+    Args:
+        records: items with annotations.
+        annotator: whose labels count; None for those of all people, else gold.
+    """
     for record in records:
         finished = [a for a in record.finished if annotator in {None, a.annotator}]
         shares = marked_shares(finished)
         if shares is None and annotator is not None and finished:
             shares = flatten(finished[0].spans)  # of a vote
         if shares is not None and record.item.answer.strip():
-            yield record, tuple(shares)
+            yield LabelledItem(record.item, tuple(shares))
 
 
-def _item(words: RatedWords, marked_by: tuple[SoftLabel, ...], answer: str) -> _RatedItem:
-    characters = np.zeros(len(answer))
-    for start, end, prob in marked_by:
-        characters[start:end] = prob
+def rate_labelled(
+    encoder: EncoderDetector, labelled: Sequence[LabelledItem]
+) -> list[RatedItem | None]:
+    """Return the rated words of items beside their labels; None for what cannot be read."""
+    return [
+        None if isinstance(rated, SpanlabError) else _item(rated.words, labels)
+        for labels, rated in zip(
+            labelled, encoder.rate([labels.item for labels in labelled]), strict=True
+        )
+    ]
+
+
+def _item(words: RatedWords, labels: LabelledItem) -> RatedItem:
+    characters = labels.shares()
     shares = np.array([characters[start:end].mean() for start, end in words.places])
-    return _RatedItem(words, shares, marked_by, answer)
+    return RatedItem(words, shares, labels.marked, labels.item.answer)
 
 
-def _learn(items: Sequence[_RatedItem], method: Method) -> WordCalibration:
+def learn(items: Sequence[RatedItem], method: Method) -> WordCalibration:
+    """Learn probabilities and threshold from rated items.
+
+    Raises:
+        InputError: the answers have no words.
+    """
     probs = np.concatenate([item.words.probs for item in items])
     shares = np.concatenate([item.shares for item in items])
     lengths = np.concatenate([_lengths(item.words) for item in items])
@@ -151,12 +185,12 @@ def _learn(items: Sequence[_RatedItem], method: Method) -> WordCalibration:
 
 
 def _quality(
-    parts: Sequence[tuple[Sequence[_RatedItem], WordCalibration | None]],
+    parts: Sequence[tuple[Sequence[RatedItem], WordCalibration | None]],
 ) -> CalibrationQuality:
     sums, ious = CalibrationSums(), list[float]()
     for items, learnt in parts:
         for item in items:
-            words = _apply_calibration(item.words, learnt)
+            words = with_calibration(item.words, learnt)
             soft = [
                 SoftLabel(start, end, prob)
                 for (start, end), prob in zip(words.places, words.probs.tolist(), strict=True)
@@ -168,19 +202,20 @@ def _quality(
     return CalibrationQuality(0.0 if report is None else report.error, float(np.mean(ious)))
 
 
-def _mean_iou(items: Sequence[_RatedItem], learnt: WordCalibration, threshold: float) -> float:
+def _mean_iou(items: Sequence[RatedItem], learnt: WordCalibration, threshold: float) -> float:
     return float(
-        np.mean([_iou(item, _apply_calibration(item.words, learnt), threshold) for item in items])
+        np.mean([_iou(item, with_calibration(item.words, learnt), threshold) for item in items])
     )
 
 
-def _iou(item: _RatedItem, words: RatedWords, threshold: float) -> float:
+def _iou(item: RatedItem, words: RatedWords, threshold: float) -> float:
     extents = marked(item.answer, words, threshold, threshold)
     hard = merge(Extent(span.start, span.end) for span in extents)
     return iou(hard, harden(item.marked))
 
 
-def _apply_calibration(words: RatedWords, learnt: WordCalibration | None) -> RatedWords:
+def with_calibration(words: RatedWords, learnt: WordCalibration | None) -> RatedWords:
+    """Return words with calibrated probabilities."""
     return words if learnt is None else words._replace(probs=learnt.apply(words.probs))
 
 

@@ -105,7 +105,7 @@ def fetch(
             )
     in_onnx = chosen[0].endswith(".onnx")
     for_conversion = () if in_onnx else (name for name in _FOR_CONVERSION if name in files)
-    with _replacing(fetched_folder() / name.replace("/", "--", 1)) as folder:
+    with replacing_folder(fetched_folder() / name.replace("/", "--", 1)) as folder:
         for file_name in (*chosen, "tokenizer.json", "config.json", *for_conversion):
             hub.get(file_name, folder)
         if in_onnx:
@@ -190,7 +190,7 @@ def convert(name: str, target: Path | None = None) -> Checkpoint:
             "pip install torch 'optimum[onnxruntime]' (an environment of its own will do, with "
             "its bin directory on the PATH)"
         )
-    with _replacing(target) as folder:
+    with replacing_folder(target) as folder:
         finished = subprocess.run(
             [command, "export", "onnx", "--model", str(source), "--task", task, str(folder)],
             capture_output=True,
@@ -230,7 +230,7 @@ def _task(source: Path) -> str:
 
 
 @contextmanager
-def _replacing(target: Path) -> Iterator[Path]:
+def replacing_folder(target: Path) -> Iterator[Path]:
     """Yield a new folder that takes the place of ``target`` if the block ends without an error."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".new-") as temporary:

@@ -13,13 +13,14 @@ from spanlab.detection.selection import DetectorSelection
 from spanlab.formats import ReadOptions
 
 if TYPE_CHECKING:
+    from spanlab.output.tables import MeanInterval
     from spanlab.schema import Record
     from spanlab.systems.encoder.check import EncoderCheck, ProbeResult
 
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Get, convert, list and check checkpoints for the detectors encoder and encoder-nli.",
+    help="Get, train, convert, list and check checkpoints for encoder and encoder-nli.",
 )
 
 
@@ -141,6 +142,65 @@ def _describe_probe(probe: ProbeResult) -> str:
     )
 
 
+@app.command()
+@takes_options
+def train(
+    files: Annotated[list[str], typer.Argument(help="Labelled files or globs.")],
+    base: Annotated[
+        str,
+        typer.Option(help="Folder with model.safetensors, tokenizer.json and config.json."),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
+    reading: Annotated[ReadOptions, OptionsAmong("contexts")],
+    annotator: Annotated[
+        str | None,
+        typer.Option(help="The annotator to learn from (default: all people, else gold)."),
+    ] = None,
+    epochs: Annotated[int, typer.Option(min=1, help="How often every item is read.")] = 4,
+    folds: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Number of folds for held-out scores and the calibration, each a training more; "
+            "0: none.",
+        ),
+    ] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+    rate: Annotated[float, typer.Option(help="Highest learning rate.")] = 1e-4,
+) -> None:
+    """Train a checkpoint of your own for the detector encoder, on labelled items.
+
+    It needs the extras: pip install 'spanlab[encoder,transformers]'. The scores are of items that
+    were not learnt from; those with the same passages are held out together.
+
+    \b
+    spanlab encoder train val/*.jsonl --contexts contexts/ --base all-MiniLM-L6-v2/ -o mine/
+    """
+    from spanlab.base.errors import UsageError
+    from spanlab.cli import console
+    from spanlab.systems.encoder import training
+
+    if folds == 1:
+        raise UsageError("--folds 1 leaves nothing to learn from: 2 or more, or 0 for none")
+    how = training.EncoderTraining(base, output, annotator, epochs, folds, seed, rate)
+    with console.steps("training") as on_progress:
+        note = training.train(_records_in(files, reading), how, on_progress=on_progress)
+    for name, scores in (("held out", note.held_out), ("mark-none", note.mark_none)):
+        if scores is not None:
+            console.say(f"{name}: IoU {_estimate(scores.iou)}, Corr {_estimate(scores.corr)}")
+    console.say(
+        f"wrote {output} in {note.minutes:.1f} minutes, from {sum(note.items.values()):,} items"
+    )
+    calibrated = f" --option calibration={output / training.CALIBRATION}" if note.held_out else ""
+    console.say(f"use it: --detector encoder --option model={output}{calibrated}")
+
+
+def _estimate(scores: MeanInterval) -> str:
+    from spanlab.output.figures import figure
+
+    return f"{figure(scores.mean)} ({figure(scores.low)} to {figure(scores.high)})"
+
+
 @takes_options
 def calibrate(
     source: Annotated[list[str], typer.Argument(help="A dataset, or labelled files or globs.")],
@@ -200,16 +260,22 @@ def calibrate(
 
 def _records(source: list[str], reading: ReadOptions) -> Iterator[Record]:
     from spanlab.base.errors import UsageError
-    from spanlab.cli import console, inputs
-    from spanlab.formats import read
+    from spanlab.cli import inputs
     from spanlab.storage import Store
 
     if inputs.are_files(source):
-        options = reading.model_copy(update={"on_warning": console.say})
-        for file in inputs.find_files(source):
-            yield from read(file, options)
+        yield from _records_in(source, reading)
         return
     if reading.contexts is not None:
         raise UsageError("--contexts is for files: a dataset has its passages")
     with Store.open() as store:
         yield from store.records(source[0])
+
+
+def _records_in(files: list[str], reading: ReadOptions) -> Iterator[Record]:
+    from spanlab.cli import console, inputs
+    from spanlab.formats import read
+
+    options = reading.model_copy(update={"on_warning": console.say})
+    for file in inputs.find_files(files):
+        yield from read(file, options)

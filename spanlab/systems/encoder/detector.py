@@ -36,6 +36,7 @@ from spanlab.systems.encoder.words import RatedWords, WordCalibration, marked, r
 from spanlab.text.extents import Extent
 
 NAME: Final = "encoder"
+NOTED: Final = "spanlab"  # the field of config.json in which `spanlab encoder train` says how
 NO_PASSAGES: Final = "no passages were given: the checkpoint read the answer beside nothing"
 
 
@@ -100,7 +101,7 @@ class EncoderDetector:
         Raises:
             InputError: the network breaks on the items.
         """
-        cut = [self._pieces(item) for item in items]
+        cut = [read_item(self.tokenizing, self._prompt(item), item) for item in items]
         rated = iter(self.network.rate(rows_of(cut), self.options.batch))
         ratings: list[WordRatings | SpanlabError] = []
         for item, pieces in zip(items, cut, strict=True):
@@ -114,16 +115,6 @@ class EncoderDetector:
             words = rate_words(item.answer, item.lang, tokens)
             ratings.append(WordRatings(words, len(pieces), windows))
         return ratings
-
-    def _pieces(self, item: Item) -> list[TokenizedPiece] | SpanlabError:
-        passages = [passage.text for passage in item.passages if passage.text.strip()]
-        prompt = self._prompt(item)
-        try:
-            return self.tokenizing.read(
-                lambda shown: prompt.render(item.question, shown), passages, item.answer
-            )
-        except SpanlabError as error:
-            return error
 
     def _prompt(self, item: Item) -> PromptFormat:
         """Return what the checkpoint reads before an item's answer."""
@@ -186,6 +177,19 @@ class EncoderDetector:
         )
 
 
+def read_item(
+    tokenizing: CheckpointTokenizer, prompt: PromptFormat, item: Item
+) -> list[TokenizedPiece] | SpanlabError:
+    """Return an item as rows for a network, or why its passages have no room beside the answer."""
+    passages = [passage.text for passage in item.passages if passage.text.strip()]
+    try:
+        return tokenizing.read(
+            lambda shown: prompt.render(item.question, shown), passages, item.answer
+        )
+    except SpanlabError as error:
+        return error
+
+
 def create(kit: DetectorKit) -> EncoderDetector:
     """Load the detector that the specification's options describe.
 
@@ -194,8 +198,8 @@ def create(kit: DetectorKit) -> EncoderDetector:
         UsageError: a package or device is missing, or an option does not fit.
     """
     options = TokenOptions.model_validate(kit.spec.options)
-    format_ = format_of(options.format, options.template, options.label)
     checkpoint = open_checkpoint(options.model, options.weights)
+    format_ = format_of(options.format or noted_format(checkpoint), options.template, options.label)
     tokenizing = tokenizing_of(checkpoint, options)
     network = load(checkpoint, "tokens", options.running)
     supported = supported_labels(network.labels, options.supported, checkpoint.folder)
@@ -216,6 +220,13 @@ def _calibration(path: Path, digest: str) -> WordCalibration:
             expected=f"SHA-256 {digest[:12]}…: calibrate again",
         )
     return calibration
+
+
+def noted_format(checkpoint: Checkpoint) -> FormatName:
+    """Return the format that a checkpoint's configuration notes, by default LettuceDetect's."""
+    noted = checkpoint.config.get(NOTED)
+    name = noted.get("format") if isinstance(noted, dict) else None
+    return "pair" if name == "pair" else "lettucedetect"
 
 
 def tokenizing_of(checkpoint: Checkpoint, options: EncoderOptions) -> CheckpointTokenizer:

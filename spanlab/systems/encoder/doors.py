@@ -5,7 +5,7 @@ from spanlab.doors import Command, Room
 ROOM = Room(
     commands={
         "encoder": Command(
-            "Get, convert, list and check checkpoints for the encoders.", "commands:app", 420
+            "Get, train, convert, list and check checkpoints for the encoders.", "commands:app", 420
         ),
         "calibrate": Command(
             "Calibrate the probabilities of the detector encoder.", "commands:calibrate", 350
