@@ -71,8 +71,8 @@ def labelled(tmp_path: Path) -> Path:
 def test_a_checkpoint_is_trained_and_marks_what_people_marked(
     spanlab: Run, base: Path, labelled: Path, tmp_path: Path
 ) -> None:
-    command = ("encoder", "train", labelled, "--base", base, "--folds", "2")
-    command += ("--epochs", "15", "--rate", "0.01")
+    settings = ("--folds", "2", "--epochs", "15", "--rate", "0.01")
+    command = ("encoder", "train", labelled, "--base", base, *settings)
     for target in ("mine", "again"):
         done = spanlab(*command, "-o", target)
         assert done.returncode == 0, done.stderr

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tiny_encoders as tiny
+from tokenizers import Tokenizer
 
 from spanlab.networks.tokenizing import CheckpointTokenizer
 from spanlab.schema import Item, Passage
@@ -16,7 +17,7 @@ from spanlab.systems.encoder.training import training_rows
 from spanlab.text.labels import SoftLabel
 
 
-def tokenizing(tmp_path: Path, tokenizer: tiny.Tokenizer, limit: int) -> CheckpointTokenizer:
+def tokenizing(tmp_path: Path, tokenizer: Tokenizer, limit: int) -> CheckpointTokenizer:
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     return CheckpointTokenizer.of(tmp_path / "tokenizer.json", limit, None)
 
