@@ -47,10 +47,11 @@ def pytest_runtest_makereport(
     if annotation is not None:
         from spanlab.base.redaction import visible
 
-        lines = (
-            f"{span.start}-{span.end} {span.text!r} {span.prob:.2f} {span.note or ''}".rstrip()
-            for span in annotation.spans
-        )
+        lines = []
+        for span in annotation.spans:
+            said = [span.note, *(f"closest: “{quote.text}”" for quote in span.evidence[:1])]
+            place = f"{span.start}-{span.end} {span.text!r} {span.prob:.2f}"
+            lines.append(" ".join([place, *filter(None, said)]))
         title = f"spans by {annotation.annotator}"
         report.sections.append((visible(title), visible("\n".join(lines))))
         item.user_properties.append(("spanlab", annotation.model_dump_json()))

@@ -14,11 +14,10 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -27,10 +26,10 @@ import fake_hub
 import pytest
 import tiny_encoders
 from agent_answers import agent
-from commands import run_here
+from commands import SERVERS, run_here, serving
 from dataset_hub import TOKEN, DatasetHub
 from fake_hub import Hub
-from forks import Fork, run_forked
+from forks import run_forked
 from gold_answers import GoldAnswers, better_when_asked
 from guide_parts import made_anew, variables, variables_of_roles
 from ports import free_port
@@ -52,8 +51,6 @@ TOPICS = [page.topic for page in guide_pages()]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NEWEST = {"3f2a": "jobs", "1f2e3d4c5b6a": "keys"}  # stand for the first that a list has
 PHOENIX = "http://localhost:6006"  # as pages name it
-AT = "spanlab is at"
-SERVERS = {"serve": AT, "demo": AT, "api": "http", "mcp": "", "worker": "work"}
 
 
 def text_of(topic: str) -> str:
@@ -386,25 +383,6 @@ def run(
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     if output is not None:
         (folder / output).write_text(done.stdout, "utf-8")
-
-
-@contextmanager
-def serving(arguments: list[str], folder: Path, around: dict[str, str]) -> Iterator[None]:
-    """Start a command that runs until Ctrl+C, wait for its first words, and end it afterwards."""
-    with TemporaryDirectory() as kept:
-        out, err = Path(kept, "out"), Path(kept, "err")
-        err.touch()
-        process = Fork(["spanlab", *arguments], around, err, folder=folder, out=out)
-        try:
-            words = SERVERS[arguments[0]]
-            if words or "--port" in arguments:
-                while not re.search(f"{words}.*\n", err.read_text()):
-                    assert process.poll() is None, f"{arguments}\n{err.read_text()}"
-                    time.sleep(0.05)
-            yield
-        finally:
-            process.terminate()
-            process.wait(60)
 
 
 def check_other(command: str) -> None:

@@ -5,38 +5,18 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
-import sys
+import time
 from pathlib import Path
 
-import pytest
-from commands import run_here
+from commands import run_here, serving
 from gold_answers import GoldAnswers, better_when_asked
+from ports import free_port
+from readme import README, blocks, commands
 
-from spanlab.detection.entry import entry_of
-from spanlab.detection.estimate import typical_cost
 from spanlab.formats import read
 from spanlab.testing import ModelServer
 
 ROOT = Path(__file__).resolve().parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-
-
-@pytest.fixture
-def clone(tmp_path: Path) -> Path:
-    """A directory with a third of the samples, as in a clone."""
-    (tmp_path / "data").mkdir()
-    lines = (ROOT / "data" / "samples.jsonl").read_text("utf-8").splitlines(keepends=True)
-    (tmp_path / "data" / "samples.jsonl").write_text("".join(lines[::3]), "utf-8")
-    return tmp_path
-
-
-def commands() -> list[str]:
-    return [line for block in blocks("sh") for line in block.splitlines()]
 
 
 def is_ours(command: str) -> bool:
@@ -45,49 +25,38 @@ def is_ours(command: str) -> bool:
     return next(words) == "spanlab"
 
 
-def test_every_spanlab_command_runs_in_the_order_given(
-    clone: Path, model_server: ModelServer, samples: Path
+def test_a_team_types_its_lines_in_the_order_given(
+    tmp_path: Path, model_server: ModelServer, samples: Path
 ) -> None:
+    """What others type is in ``walks``."""
+    (tmp_path / "data").mkdir()
+    lines = samples.read_text("utf-8").splitlines(keepends=True)
+    (tmp_path / "data" / "samples.jsonl").write_text("".join(lines[::3]), "utf-8")
     model_server.script(GoldAnswers(read(samples), noise=better_when_asked()))
-    ours = [command for command in commands() if is_ours(command)]
-    assert len(ours) >= 10
-    for command in ours:
-        environment = os.environ | {"SPANLAB_HOME": str(clone / "home")}
-        words = shlex.split(command, comments=True)
-        done = run_here(words[words.index("spanlab") + 1 :], clone, environment)
+    for command in commands("You have a team"):
+        environment = os.environ | {"SPANLAB_HOME": str(tmp_path / "home")}
+        _, *words = shlex.split(command, comments=True)
+        if words[0] == "serve":
+            port = ["--port", str(free_port())]
+            with serving([*words, *port], tmp_path, environment) as said:
+                while "open this link once: http" not in said():
+                    time.sleep(0.05)
+            continue
+        done = run_here(words, tmp_path, environment)
         assert done.returncode == 0, f"{command}\n{done.stderr}"
 
 
 def test_every_other_command_is_a_target_of_make() -> None:
     others = [command for command in commands() if not is_ours(command)]
-    assert others == ["make run", "make test"]
+    assert others == ["make run"]
+    walked: tuple[str, ...] = ("Start", "You have a file", "You have traces", "You have a team")
+    assert commands() == [command for section in walked for command in commands(section)]
+    walked = ("You have a notebook", "You have tests")
+    assert blocks("python") == [block for each in walked for block in blocks("python", each)]
 
 
 def test_it_is_one_page() -> None:
-    assert len(README.splitlines()) <= 150
-
-
-def test_the_python_examples_run(clone: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", "\n".join(blocks("python"))],
-        cwd=clone,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "IoU" in done.stdout
-    assert (clone / "annotated.csv").is_file()
-
-
-def test_its_table_says_what_detectors_cost() -> None:
-    """The numbers of calls are those that the page Detect shows."""
-    rows = re.findall(r"\[`([\w-]+)`\]\([^|]*\|[^|]*\| (.+) \|$", README, re.MULTILINE)
-    assert len(rows) == 10
-    for name, cost in rows:
-        calls = re.search(r"up to (\d+) model call", typical_cost(entry_of(name)))
-        assert cost.partition(" ")[0] == (calls[1] if calls else "no"), name
+    assert len(README.splitlines()) <= 145
 
 
 def test_every_file_and_page_that_it_names_is_there() -> None:

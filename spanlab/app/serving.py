@@ -254,7 +254,15 @@ def api(
             offers, ApiJobs(store, offers), Settings.read().api_key, rate=rate, traces=inbox
         )
         start_embedded_worker()
-        typer.echo(f"http://{host}:{port}/docs says what can be asked.", err=True)
+        address = f"http://{host}:{port}"
+        lines = [f"{address}/docs says what can be asked."]
+        if traces:
+            lines += [
+                f"Traces go into {traces!r}. Set for your pipeline:",
+                f"  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT={address}/v1/traces",
+                "  OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20KEY",
+            ]
+        typer.echo("\n".join(lines), err=True)
         if log_json:
             serving.log_json()
         ready = serving.HealthPaths(app, store.ping)

@@ -198,15 +198,15 @@ def find_files(patterns: Sequence[str]) -> list[Path]:
 
 
 @contextmanager
-def versions_as_files(arguments: Sequence[str | None]) -> Iterator[list[str]]:
-    """Write versions named by arguments (DATASET@NAME) to files that last as long as the block."""
+def datasets_as_files(arguments: Sequence[str | None]) -> Iterator[list[str]]:
+    """Write datasets named by arguments, and versions, to files that last as long as the block."""
     from spanlab.formats.writers import write
     from spanlab.storage import Store
 
     with TemporaryDirectory() as folder:
         names = [argument or "" for argument in arguments]
         for at, name in enumerate(names):
-            if "@" in name and not are_files([name]):
+            if name and not are_files([name]):
                 names[at] = str(Path(folder, f"{at}.jsonl"))
                 with Store.open() as store:
                     write(store.records(name), Path(names[at]))

@@ -482,7 +482,7 @@ def without_passages(missing: int, items: int) -> str:
         which, these = f"None of {counted(items, 'item')} has", "their"
     return (
         f"{which} passages: detectors have nothing to check {these} answers against, unless they "
-        "search for it."
+        "search for it. Give passages in a column of the file, or as contexts."
     )
 
 

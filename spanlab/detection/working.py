@@ -8,6 +8,7 @@ from spanlab.detection.request import RunRequest
 from spanlab.detection.submitting import other_settings
 from spanlab.jobs import JobView
 from spanlab.jobs.working import at_work, begin, follow, sum_up
+from spanlab.output.figures import counted
 
 
 def annotate(request: RunRequest, *, again: bool = False) -> None:
@@ -42,7 +43,7 @@ def annotate(request: RunRequest, *, again: bool = False) -> None:
         console.say("what is done stays as it is; --again reruns it, too")
     view = detect(request, n_left, again=again)
     done = view.progress.done - view.progress.failed
-    console.say(f"{names} annotated {done:,} items of {request.dataset!r}")
+    console.say(f"{names} annotated {counted(done, 'item')} of {request.dataset!r}")
     sum_up(view)
 
 

@@ -20,7 +20,9 @@ LEFT_OUT: Final = "left out"
 _META: Final = "meta"
 _RECORDS: Final = 50  # of a file that are compared
 _DEEPEST: Final = 5  # levels of a record; what lies deeper counts as one value
-_LABELS: Final = frozenset(("annotations", "labels", "spans", "claims"))
+_LABELS: Final = frozenset(
+    ("annotations", "labels", "soft_labels", "hard_labels", "spans", "claims")
+)
 
 
 class FieldReport:
@@ -113,16 +115,22 @@ def _text(value: Any) -> str:
 
 
 def _kind_of(path: str, value: Any, traces: list[tuple[str, frozenset[str]]]) -> str:
-    """Return the field of a record that has a value; of whole texts, also a part of it."""
+    """Return the field of a record that has a value; of whole texts, also a part of it.
+
+    Numbers are equal by chance, as are an element of a list and a short code: offsets within
+    labels are labels, and a token "en" is not the language.
+    """
+    is_label = not _LABELS.isdisjoint(path.split(".")) and bool(traces[-1][1])
+    if is_label and not isinstance(value, str):
+        return "labels"
     text = _text(value)
     for kind, texts in traces:
-        if text in texts:
+        if text in texts and not (kind == "language" and ".*" in path):
             return kind
     for kind, texts in traces:
         if len(text) > 20 and any(text in whole or whole in text for whole in texts if whole):
             return kind
-    is_label = not _LABELS.isdisjoint(path.split("."))
-    return "labels" if is_label and traces[-1][1] else LEFT_OUT
+    return "labels" if is_label else LEFT_OUT
 
 
 def _together(fields: Mapping[str, str]) -> dict[str, str]:

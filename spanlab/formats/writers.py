@@ -112,7 +112,7 @@ def _writer_of(format: str) -> _TextWriter:
         raise UsageError(f"format {format!r} cannot be written; these can: {', '.join(WRITABLE)}")
 
     def split(records: Iterable[Record], annotator: str | None, _: object) -> Iterator[bytes]:
-        return iter(chunks(_select_annotator(records, annotator)))
+        return iter(chunks(select_annotator(records, annotator)))
 
     return _TextWriter(split)
 
@@ -140,7 +140,7 @@ def format_of(
     return formats[ending]
 
 
-def _select_annotator(records: Iterable[Record], annotator: str | None) -> Iterator[Record]:
+def select_annotator(records: Iterable[Record], annotator: str | None) -> Iterator[Record]:
     """Yield the records with the annotation of ``annotator`` alone, or as they are for None."""
     for record in records:
         if annotator is None:
@@ -156,7 +156,7 @@ def _spanlab(
     if settings.attributes or settings.questions:
         yield _Preamble(jsonl.questions_line(settings))
     written_ids: set[str] = set()
-    for record in _select_annotator(records, annotator):
+    for record in select_annotator(records, annotator):
         process = record.item.process
         if isinstance(process, SharedProcess) and process.id not in written_ids:
             written_ids.add(process.id)
@@ -193,7 +193,7 @@ def _labelstudio(
 ) -> Iterator[bytes]:
     from spanlab.formats.known import labelstudio_writer
 
-    return labelstudio_writer.tasks(_select_annotator(records, annotator), settings)
+    return labelstudio_writer.tasks(select_annotator(records, annotator), settings)
 
 
 def _claims(
@@ -202,7 +202,7 @@ def _claims(
     from spanlab.formats.known import claims
 
     yield _Preamble(claims.header())
-    yield from claims.rows(_select_annotator(records, annotator))
+    yield from claims.rows(select_annotator(records, annotator))
 
 
 def _csv(
@@ -210,7 +210,7 @@ def _csv(
 ) -> Iterator[bytes]:
     from spanlab.formats.known.analysis_table import csv_chunks
 
-    return csv_chunks(_select_annotator(records, annotator), settings.questions)
+    return csv_chunks(select_annotator(records, annotator), settings.questions)
 
 
 def _parquet(
@@ -218,7 +218,7 @@ def _parquet(
 ) -> int:
     from spanlab.formats.known.analysis_table import write_parquet
 
-    return write_parquet(_select_annotator(records, annotator), stream, dataset.settings.questions)
+    return write_parquet(select_annotator(records, annotator), stream, dataset.settings.questions)
 
 
 def _hub(
@@ -226,7 +226,7 @@ def _hub(
 ) -> int:
     from spanlab.formats.hub import write_hub
 
-    return write_hub(_select_annotator(records, annotator), stream, dataset.title)
+    return write_hub(select_annotator(records, annotator), stream, dataset.title)
 
 
 _WRITERS: dict[str, Callable[[Iterable[Record], str | None, BinaryIO, _Dataset], int]] = {

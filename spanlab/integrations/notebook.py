@@ -18,6 +18,7 @@ from spanlab.base.fields import storable
 from spanlab.base.options import problem
 from spanlab.base.redaction import visible
 from spanlab.data.import_files import in_folders
+from spanlab.data.report import write_report
 from spanlab.detection import Detector, DetectorSpec, EnsembleSpec, LocalDetector, Spec
 from spanlab.detection.file_run import FileRun
 from spanlab.detection.request import (
@@ -29,8 +30,10 @@ from spanlab.detection.request import (
 from spanlab.detection.selection import DetectorSelection
 from spanlab.detection.specifications import specifications
 from spanlab.formats import ReadOptions, read, write
+from spanlab.formats.files import replacing
 from spanlab.formats.hub import PREFIX, fetch_dataset
 from spanlab.formats.reader import passages_of
+from spanlab.formats.writers import format_of, select_annotator
 from spanlab.formats.wrongs import told_together
 from spanlab.integrations.pushing import PushReport, PushRequest, TraceHome, push_verdicts
 from spanlab.output.marked_text import fragment_html, marked_text
@@ -385,8 +388,9 @@ def save(
     Args:
         records: what to write.
         path: the file to write or replace.
-        format: "spanlab" (lossless), mushroom, labelstudio, averitec, claims, csv, parquet or
-            huggingface; None goes by the path's ending: .jsonl, .csv, .parquet or .zip.
+        format: "spanlab" (lossless), mushroom, labelstudio, averitec, claims, csv, parquet,
+            huggingface or html; None goes by the path's ending: .jsonl, .csv, .parquet, .zip or
+            .html, which is the page of ``spanlab.plot``.
         annotator: only this annotator's annotations; None for all.
 
     Returns:
@@ -396,7 +400,11 @@ def save(
         UsageError: there is no such format, or the path's ending says none.
         InputError: the file cannot be written, or the format needs one annotator to be named.
     """
-    return write(records, Path(path), format=format, annotator=annotator)
+    target = Path(path)
+    if (format or format_of(target, more={".html": "html"})) == "html":
+        with replacing(target) as stream:
+            return write_report(select_annotator(records, annotator), stream, "spanlab")
+    return write(records, target, format=format, annotator=annotator)
 
 
 def push(

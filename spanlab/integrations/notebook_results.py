@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -146,7 +147,7 @@ def rates(
 
     Args:
         records: each item once.
-        by: "lang" or a path into ``meta``, such as "meta.model".
+        by: "lang", "model", or a path into ``meta`` such as "meta.topic".
         annotators: whose labels count; None for gold labels, and people where an item has none;
             else the only vote or detector. Marks of a detector are reported as such, not as a
             rate.
@@ -235,12 +236,13 @@ class HtmlPage:
         return f"<iframe sandbox srcdoc='{escape(self.html)}' style='{height}'></iframe>"
 
 
-def plot(*records: Record) -> HtmlPage:
+def plot(*records: Record | Iterable[Record]) -> HtmlPage:
     """Return answers with the marks of all annotators, their evidence and passages, as a page.
 
     Args:
-        records: what to show, such as ``records[0]``.
+        records: what to show, such as ``records[0]`` or ``records[:20]``.
     """
     stream = io.BytesIO()
-    write_report(records, stream, "spanlab")
+    shown = ([each] if isinstance(each, Record) else each for each in records)
+    write_report(chain.from_iterable(shown), stream, "spanlab")
     return HtmlPage(stream.getvalue().decode())

@@ -41,7 +41,7 @@ def measure(
     ] = None,
     unit: Annotated[MeasuredUnit, typer.Option(help="What is counted.")] = MeasuredUnit.ANSWERS,
     by: Annotated[
-        str | None, typer.Option(help="Also by group: lang, or a path such as meta.model.")
+        str | None, typer.Option(help="Also by group: lang, model, or a path such as meta.topic.")
     ] = None,
     design: Annotated[
         SampleDesign | None,
@@ -185,7 +185,7 @@ def gate(
 def rates(
     dataset: Annotated[str, typer.Argument(help="A dataset with finished annotations.")],
     by: Annotated[
-        str, typer.Option(help="lang, label, or a path into the items' meta such as meta.model_id.")
+        str, typer.Option(help="lang, model, label, or a path into the items' meta: meta.topic.")
     ],
     annotators: Annotated[
         str | None,

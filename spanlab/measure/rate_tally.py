@@ -72,7 +72,7 @@ def rates(
     Args:
         store: the annotation database.
         dataset: an existing dataset.
-        field: "lang", a path into the items' meta such as "meta.model_id", or "label": then a
+        field: "lang", "model", a path into the items' meta such as "meta.topic", or "label": then a
             group has all items, and of their spans those with its label.
         annotators: whose labels count, as ``counted_annotations``; by default those of
             ``default_annotators``.

@@ -211,7 +211,8 @@ def values_of(field: str, labels: Sequence[str] = ()) -> Values:
     """Return a function that divides a record by a field: its values, each with a part of it.
 
     Args:
-        field: "lang", a path into the items' meta such as "meta.model_id", or "label".
+        field: "lang", "model" (which answered, whatever it is called in the items' meta), a path
+            into the meta such as "meta.topic", or "label".
         labels: of the spans, where the field is "label".
 
     Raises:
@@ -246,10 +247,12 @@ def _by_field(field: str) -> Values:
 def _reader(field: str) -> Callable[[Item], str]:
     if field == "lang":
         return lambda item: item.lang
+    if field == "model":
+        return _model_of
     head, *path = field.split(".")
     if head != "meta" or not path:
         raise UsageError(
-            f"no field {field!r} to group by: it is lang, label or a path such as meta.model"
+            f"no field {field!r} to group by: it is lang, label, model or a path such as meta.topic"
         )
 
     def read(item: Item) -> str:
@@ -260,6 +263,11 @@ def _reader(field: str) -> Callable[[Item], str]:
         return NOTHING_THERE if value is None else text.strip() or NOTHING_THERE
 
     return read
+
+
+def _model_of(item: Item) -> str:
+    field = model_field(tuple(_paths(item.meta, "meta")))
+    return NOTHING_THERE if field is None else _reader(field)(item)
 
 
 def _paths(meta: Mapping[str, object], head: str) -> Iterable[str]:

@@ -232,7 +232,9 @@ def check_plan(store: Store, dataset: str, plan: MeasurementPlan) -> None:
             "their own marks: measure a detector, or name other reviewers"
         )
     if plan.by == "label":
-        raise UsageError("rates are measured by lang or a path such as meta.model, not by label")
+        raise UsageError(
+            "rates are measured by lang, model or a path such as meta.topic, not by label"
+        )
     if plan.design == "stratified" and not plan.by:
         raise UsageError("a stratified sample needs the field of its groups: --by lang")
     if plan.by:

@@ -15,7 +15,11 @@ def score(
     context: typer.Context,
     files: Annotated[
         list[str],
-        typer.Argument(metavar="PRED GOLD", help="Files, globs, or versions as DATASET@NAME."),
+        typer.Argument(
+            metavar="PRED GOLD",
+            help="Files, globs, datasets, or versions as DATASET@NAME. A dataset alone is scored "
+            "against its own gold labels.",
+        ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
     annotator: Annotated[
@@ -68,6 +72,7 @@ def score(
     that shared task, joined by claim_id.
 
     \b
+    spanlab score mine --annotator offline
     spanlab score pred.jsonl val.jsonl
     spanlab score 'pred/*.jsonl' 'val/*.jsonl' --json
     spanlab score mine.jsonl val.jsonl --against theirs.jsonl
@@ -80,7 +85,9 @@ def score(
     from spanlab.scoring.label_scores import score_label_files
     from spanlab.scoring.verdicts import score_claim_files
 
-    named = context.with_resource(inputs.versions_as_files([against, *files]))
+    if len(files) == 1 and not inputs.are_files(files):
+        files, gold = files * 2, gold or "gold"
+    named = context.with_resource(inputs.datasets_as_files([against, *files]))
     against, files = named[0] or None, named[1:]
     predictions, golds = inputs.split_sides(files)
     if repeat_pairs and not averitec:

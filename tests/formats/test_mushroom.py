@@ -67,8 +67,8 @@ def test_a_published_line_is_read_as_it_stands(tmp_path: Path) -> None:
     # The answer has 31 characters: [24, 32) ends one past it, and [3, 3) is empty.
     assert [(s.start, s.end) for s in c.spans] == [(24, 31)]
     assert said == [
-        f"{path}: 1 raw spans are empty and were left out: val-en-7",
-        f"{path}: 1 raw spans end one character past their answer and were clipped: val-en-7",
+        f"{path}: 1 empty raw span left out: val-en-7",
+        f"{path}: 1 raw span clipped by one character, at the end of the answer: val-en-7",
     ]
 
 
@@ -200,8 +200,7 @@ def test_all_499_published_items_are_read_and_keep_their_labels(
     clipped = [message for message in said if "clipped" in message]
     assert len(clipped) == 1
     assert clipped[0].endswith(
-        "en-val.v2.jsonl: 1 raw spans end one character past their answer and were clipped: "
-        "val-en-34"
+        "en-val.v2.jsonl: 1 raw span clipped by one character, at the end of the answer: val-en-34"
     )
     # 95 empty raw spans in all ten files.
     counts = [int(m.split(": ")[1].split()[0]) for m in said if "empty" in m]

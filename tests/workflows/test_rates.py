@@ -117,7 +117,7 @@ def test_by_label_each_has_all_items_and_its_own_spans(store: Store) -> None:
             "meta.run.nothing",
             "no item of 'd' has meta.run.nothing; available: lang, meta.run.model",
         ),
-        ("model", "it is lang, label or a path such as meta.model"),
+        ("topic", "it is lang, label, model or a path such as meta.topic"),
     ],
 )
 def test_a_field_that_is_not_there_is_refused(store: Store, field: str, said: str) -> None:

@@ -18,6 +18,7 @@ from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.quotes import interval_at, span_at
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import FormatEntry, checked, language
+from spanlab.output.figures import counted
 from spanlab.schema import Annotation, AnnotatorKind, Item, Probability, Record, Span
 from spanlab.text.labels import flatten, hard_of
 
@@ -88,14 +89,15 @@ class MushroomReader(reader.FormatReader):
 
     def finish(self) -> None:
         """Say which raw spans were not kept as they stand."""
-        for ids, remark in (
-            (self._empty, "raw spans are empty and were left out"),
-            (self._clipped, "raw spans end one character past their answer and were clipped"),
+        for ids, spans, done in (
+            (self._empty, "empty raw span", "left out"),
+            (self._clipped, "raw span", "clipped by one character, at the end of the answer"),
         ):
             if ids:
                 names = list(dict.fromkeys(ids))
                 shown = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
-                self._options.on_warning(f"{self._file.name}: {len(ids)} {remark}: {shown}")
+                told = f"{counted(len(ids), spans)} {done}: {shown}"
+                self._options.on_warning(f"{self._file.name}: {told}")
 
     def _raters(self, line: _PublishedLine) -> Iterator[Annotation]:
         for annotator, places in (line.annotations or {}).items():
