@@ -70,11 +70,11 @@ def published_file(folder: Path, shared: Path) -> None:
 def small_file(folder: Path) -> None:
     """Two items in the form of the published ones."""
     built, tall = "The tower was built in 1989.", "The tower is 330 metres tall."
-    marks = {
+    marks: dict[str, dict[str, Any]] = {
         built: {"hard_labels": [[23, 27]], "soft_labels": [{"start": 23, "end": 27, "prob": 1.0}]},
         tall: {"hard_labels": [], "soft_labels": []},
     }
-    items = [
+    items: list[dict[str, Any]] = [
         {
             "id": f"val-en-{number}",
             "lang": "EN",
@@ -183,7 +183,7 @@ def test_a_team_sends_its_traces_and_gets_rates_and_verdicts(
             monkeypatch.setenv(name, value.replace("KEY", key.partition("=")[2]))
         exporter = OTLPSpanExporter()
         assert exporter.export(spans).name == "SUCCESS"
-        exporter.shutdown()
+        exporter.shutdown()  # type: ignore[no-untyped-call]
         assert "offline annotated 3 items of 'rag'" in typed(annotate, tmp_path, around)
         marked = typed(rates, tmp_path, around)
         assert "Marked by offline by model" in marked
