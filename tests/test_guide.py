@@ -286,7 +286,9 @@ def run_all(
     Whatever address of an endpoint a command names, the scripted server is there.
     """
     says = GoldAnswers(read(samples), noise=better_when_asked())
-    found = ScriptedReply(body={"results": [{"title": "Oslo", "content": "So it is."}]})
+    results = [{"title": "Oslo", "content": "So it is."}]
+    nothing = {"search": [], "pages": []}  # of MediaWiki, which agents ask
+    found = ScriptedReply(body={"results": results, "query": nothing, "batchcomplete": True})
 
     def answer(ask: ModelRequest) -> ScriptedReply:
         if ask.path.startswith("/v1/search"):
@@ -298,7 +300,11 @@ def run_all(
 
     model_server.script(answer)
     folder = shutil.copytree(prepared, tmp_path / "here")
-    around = environment(folder) | {"SPANLAB_SEARXNG_URL": f"{model_server.url}/search"}
+    found_at = f"{model_server.url}/search"
+    around = environment(folder) | {
+        "SPANLAB_SEARXNG_URL": found_at,
+        "SPANLAB_WIKIPEDIA_URL": found_at,  # hosts that are not found are tried again, for a minute
+    }
 
     def run_in_order(lines: list[str], python: list[str]) -> None:
         asked = "\n".join(lines)
