@@ -287,7 +287,7 @@ def run_all(
     """
     says = GoldAnswers(read(samples), noise=better_when_asked())
     results = [{"title": "Oslo", "content": "So it is."}]
-    nothing = {"search": [], "pages": []}  # of MediaWiki, which agents ask
+    nothing: dict[str, list[str]] = {"search": [], "pages": []}  # of MediaWiki, which agents ask
     found = ScriptedReply(body={"results": results, "query": nothing, "batchcomplete": True})
 
     def answer(ask: ModelRequest) -> ScriptedReply:
