@@ -179,7 +179,7 @@ def test_a_wrong_row_is_named_with_its_field() -> None:
     with pytest.raises(InputError, match="rows, row 2: a row is not a dict"):
         spanlab.load([ROWS[0], "answer"])
     with pytest.raises(InputError, match="a list of dicts"):
-        spanlab.load({"answer": [ANSWER]})
+        spanlab.load([ANSWER])
 
 
 def test_half_an_emoji_is_replaced_wherever_it_comes_in() -> None:

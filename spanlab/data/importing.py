@@ -150,7 +150,7 @@ class ImportOptions(ReadOptions):
     @field_validator("lang")
     @classmethod
     def _check_lang(cls, tag: str | None) -> str | None:
-        if tag and not _TAG.fullmatch(language(tag)):
+        if tag and not _TAG.fullmatch(tag.strip().replace("_", "-").lower()):
             raise ValueError(f"{tag!r} is not a language tag such as en or pt-BR")
         return language(tag) if tag else None
 

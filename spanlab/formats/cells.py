@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
@@ -15,6 +15,7 @@ from spanlab.formats.chats import (
     answers_in,
     is_chat,
     is_message,
+    pairs_apart,
     plain_chat,
     text_of_message,
     transcript,
@@ -95,6 +96,8 @@ def turn_in(theirs: Mapping[str, Any], names: Mapping[str, str], number: int) ->
     chat = (asked_in if field == "question" else chat_in)(theirs.get(field))
     if field == "question" and not is_chat(chat):
         return None
+    if names.get("messages") == "history" and theirs.get("question") and theirs.get("answer"):
+        chat = [*(chat or ()), {"role": "user", "content": question_in(theirs["question"])}]
     if theirs.get("answer") is not None and is_chat(chat) and _awaits_answer(chat):
         return turn_without_answer(chat)
     return turn_of(chat, names[field], number - 1 if number else None)
@@ -128,7 +131,7 @@ def asked_in(value: Any) -> Any:
 
 def chat_in(value: Any) -> Any:
     """Return the chat that is in a value, also as one text with who speaks; others as they are."""
-    chat = asked_in(value)
+    chat = pairs_apart(asked_in(value))
     return (transcript(chat) or chat) if isinstance(chat, str) else chat
 
 
@@ -144,6 +147,8 @@ def answer_in(value: Any, column: str) -> str | None:
     value = plain_chat(_parse_object(value))
     if is_chat(value):
         return turn_of(value, column).answer
+    if isinstance(value, list) and value and all(map(_is_part, value)):
+        return text_of_reply(value) or None
     if isinstance(value, list) and len(value) > 1:
         raise InputError(
             "the answer is a list",
@@ -201,6 +206,10 @@ def is_said(value: Sequence[Mapping[str, Any]]) -> bool:
     return are_parts or is_chat(value) or all(map(_is_choice, value))
 
 
+def _is_part(value: Any) -> bool:
+    return isinstance(value, Mapping) and str(value.get("type")) in _PARTS
+
+
 def _is_choice(part: Mapping[str, Any]) -> bool:
     return part.keys() <= _OF_CHOICES and part.keys() != {"text"}
 
@@ -217,6 +226,20 @@ def text_of_reply(value: Any) -> str:
         return ""
     texts = [text_of_reply(value[name]) for name in _REPLIES if name in value]
     return next(filter(None, texts), "")
+
+
+def cited_in(value: Any) -> Iterator[Passage]:
+    """Yield what a reply cites, or found before it: citations of Anthropic's, files of OpenAI's."""
+    if isinstance(value, list):
+        for part in value:
+            yield from cited_in(part)
+    elif isinstance(value, Mapping):
+        found = value.get("results") if value.get("type") == "file_search_call" else [value]
+        if found != [value] or isinstance(value.get("cited_text"), str):
+            yield from passages_of([part for part in found or () if has_text(part)], "results")
+            return
+        for inner in value.values():
+            yield from cited_in(inner)
 
 
 _SAID: Final = ("model", "usage", "finish_reason", "stop_reason")  # of a reply, beside its text

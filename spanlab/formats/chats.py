@@ -27,7 +27,7 @@ _ROLES: Final = {
 _SPEAKER: Final = re.compile(r"\n(Human|User|Assistant|AI|Bot): ?")
 # The fields that may hold the role, …
 _SAYS: Final = ("role", "from", "type", "sender", "speaker", "author")
-_HOLDS: Final = ("content", "value", "text", "message", "parts", "utterance")  # … and the text
+HOLDS: Final = ("content", "value", "text", "message", "parts", "utterance")  # … and the text
 
 
 class ChatTurn(NamedTuple):
@@ -124,6 +124,23 @@ def is_user(message: Mapping[str, Any]) -> bool:
     return _role(message) == USER
 
 
+def is_said_by_model(message: Mapping[str, Any]) -> bool:
+    """Say whether a message is the model's, and has a text."""
+    return _role(message) == MODEL and bool(text_of_message(message))
+
+
+def pairs_apart(value: Any) -> Any:
+    """Return a talk as pairs, ``[["Hello", "Hi."], …]``, as its messages; others as they are."""
+    are_pairs = isinstance(value, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(t, str | None) for t in pair)
+        for pair in value
+    )
+    if not are_pairs:
+        return value
+    said = (zip(("user", "assistant"), pair, strict=True) for pair in value)
+    return [{"role": role, "content": text} for pair in said for role, text in pair if text]
+
+
 def is_message(value: Any) -> bool:
     """Say whether a value is a message with a text: ``{"role", "content"}`` and the like."""
     return isinstance(value, Mapping) and bool(_role(value)) and bool(text_of_message(value))
@@ -210,7 +227,7 @@ def _question(talk: Sequence[ChatMessage]) -> str:
 def lines_of(message: Mapping[str, Any]) -> Iterator[ChatMessage]:
     """Yield what a message says, and what tools say in it, which some put into the user's."""
     role = _role(message)
-    content = next((message[name] for name in _HOLDS if message.get(name) is not None), None)
+    content = next((message[name] for name in HOLDS if message.get(name) is not None), None)
     content = content.get("parts", content) if isinstance(content, Mapping) else content
     for part in content if isinstance(content, list) else [content]:
         if isinstance(part, str):

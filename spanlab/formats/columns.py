@@ -15,8 +15,16 @@ from typing import Any, Final
 
 from spanlab.base.errors import InputError, UsageError
 from spanlab.formats.cells import asked_in, chat_in, is_extent, is_reply, is_span
-from spanlab.formats.chats import answers_in, is_chat, is_message
-from spanlab.formats.reader import as_passage, has_text, is_missing, parse_list, says_nothing
+from spanlab.formats.chats import HOLDS, answers_in, is_chat, is_message, is_said_by_model
+from spanlab.formats.language_names import LANGUAGES
+from spanlab.formats.reader import (
+    as_passage,
+    has_text,
+    is_missing,
+    out_of_list,
+    parse_list,
+    says_nothing,
+)
 
 BATCH_ID: Final = "custom_id"  # what OpenAI and Anthropic call the id of a batch's request
 
@@ -57,7 +65,7 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
     "lang": ("lang", "language"),
     "messages": (
         *("messages", "conversations", "conversation", "chat messages", "chat", "dialogue"),
-        *("dialog", "turns", "contents", "user input", "input", "mapping", "data"),
+        *("dialog", "turns", "contents", "user input", "input", "mapping", "data", "history"),
     ),
     "question": (
         *_cross(_PERSON, _QUESTIONS),
@@ -205,6 +213,8 @@ def _guess(
     field: str, paths_found: Sequence[str], samples: Sequence[Mapping[str, Any]]
 ) -> str | None:
     """Return the column that is likeliest a field's; None if none is likely."""
+    if field == "answer" and samples and all(map(is_said_by_model, samples)):
+        return next((name for name in HOLDS if name in samples[0]), None)
     names = list(_names(paths_found, field))
     for name in COMMON[field]:
         for words, column in names:
@@ -277,8 +287,7 @@ def _is_evidence(value: Any, column: str) -> bool:
     value = parse_list(value)
     if isinstance(value, str) and words_of(column) in {"source", "sources"}:
         return len(value.split()) > 1
-    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
-        value = value[0]
+    value = out_of_list(value)
     if isinstance(value, Mapping) and not has_text(value):
         value = list(value.values())  # texts by their titles
     parts = value if isinstance(value, list) else [value]
@@ -304,7 +313,10 @@ def _is_model(value: Any, column: str) -> bool:
 
 _FITS: Final[dict[str, Callable[[Any, str], bool]]] = {
     "id": lambda value, _: isinstance(value, str | int),
-    "lang": lambda value, _: isinstance(value, str) and _TAG.fullmatch(value) is not None,
+    "lang": lambda value, _: (
+        isinstance(value, str)
+        and (_TAG.fullmatch(value) is not None or value.strip().lower() in LANGUAGES)
+    ),
     "messages": lambda value, _: bool(is_chat(chat := chat_in(value)) and answers_in(chat)),
     "question": _is_question,
     "answer": _is_text,

@@ -101,6 +101,7 @@ def _first_value(file: InputFile) -> list[dict[str, object]]:
             return [{}]  # a chat or the header of a table, which has no fields of a format
         if isinstance(value, list) and first_row.unit == "line":
             raise is_list(first_row.raw, file.name)
+        value = value[0] if isinstance(value, list) and value else value
     elif printed_object := next(_read_printed(file), None):
         value = printed_object
     elif file.path.stat().st_size > _LOADED and is_single(file):

@@ -10,7 +10,7 @@ import tokenize
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeGuard
 
 from pydantic import (
     BaseModel,
@@ -24,6 +24,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from spanlab.base.errors import InputError
 from spanlab.formats.files import FileRow, InputFile
+from spanlab.formats.language_names import LANGUAGES
 from spanlab.formats.read_options import ReadOptions
 from spanlab.schema import UNDETERMINED, Item, Passage, Record
 
@@ -132,10 +133,10 @@ class NoAnswer(InputError):  # noqa: N818 - not a mistake in the file: a call of
 # Where a passage has its text, and what it is called, in other people's words.
 _TEXTS = (
     *("text", "content", "page_content", "pageContent", "passage", "document", "chunk", "snippet"),
-    *("body", "chunk_text", "node", "payload", "entity", "_source", "properties"),
+    *("body", "chunk_text", "node", "payload", "entity", "_source", "properties", "cited_text"),
 )
 
-_TITLES = ("title", "name", "source", "file_name")
+_TITLES = ("title", "document_title", "name", "source", "file_name", "filename")
 _LONGEST = 1 << 20  # characters of a list as Python prints it
 _NOTHING = frozenset(("", "none", "nan", "null", "nat", "<na>"))  # a cell that is missing
 
@@ -153,7 +154,7 @@ def as_passage(value: object) -> object:
     """
     if isinstance(value, str):
         return {"text": value}
-    if isinstance(value, list) and len(value) == 2 and isinstance(value[1], int | float):
+    if is_scored(value):
         return as_passage(value[0])
     if not isinstance(value, dict) or isinstance(value.get("text"), str) or not has_text(value):
         return value
@@ -164,6 +165,11 @@ def as_passage(value: object) -> object:
     text = next(value[name] for name in _TEXTS if has_text(value.get(name)))
     inside = as_passage(text)
     return {"title": next(titles, None), **details, **(inside if isinstance(inside, dict) else {})}
+
+
+def is_scored(value: object) -> TypeGuard[list[Any]]:
+    """Say whether a value is a passage with its score behind it."""
+    return isinstance(value, list) and len(value) == 2 and isinstance(value[1], int | float)
 
 
 def has_text(value: object) -> bool:
@@ -257,6 +263,12 @@ def ours(passages: GivenPassages) -> tuple[Passage, ...]:
     return tuple(Passage(**fields.model_dump()) for fields in passages)
 
 
+def out_of_list(value: Any) -> Any:
+    """Return the one list that is in a list, as vector databases answer; others as they are."""
+    is_one = isinstance(value, list) and len(value) == 1 and isinstance(value[0], list)
+    return value[0] if is_one and not is_scored(value[0]) else value
+
+
 def passages_of(value: Any, field: str) -> tuple[Passage, ...]:
     """Return the passages in a JSON value: a text, an object or a list of these.
 
@@ -266,8 +278,7 @@ def passages_of(value: Any, field: str) -> tuple[Passage, ...]:
     Raises:
         InputError: it is something else; names the part of ``field``.
     """
-    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
-        value = value[0]
+    value = out_of_list(value)
     parts = value if isinstance(value, list) else [value]
     try:
         passages = _PASSAGES.validate_python([part for part in parts if not says_nothing(part)])
@@ -282,9 +293,9 @@ def text_of(value: JsonValue) -> str | None:
 
 
 def language(tag: str | None) -> str:
-    """Return a language tag in our form: "EN" is "en", "zh_CN" is "zh-CN", none is "und"."""
-    primary, *subtags = (tag or UNDETERMINED).replace("_", "-").split("-")
-    return "-".join([primary.lower(), *subtags])
+    """Return a language as a tag in our form: "EN", "eng" and "English" are "en", none is "und"."""
+    primary, *subtags = (tag or UNDETERMINED).strip().replace("_", "-").split("-")
+    return "-".join([LANGUAGES.get(primary.lower(), primary.lower()), *subtags])
 
 
 def checked(item: Item) -> Item:

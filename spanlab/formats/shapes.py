@@ -113,6 +113,36 @@ def _of_columns(value: Row) -> list[Row]:
     ]
 
 
+# What DynamoDB says of each value before it.
+_TYPES: Final = frozenset(("S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"))
+
+
+def untyped(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a record of DynamoDB, whose values say their types, as plain JSON; others as is."""
+    inner = record["Item"] if record.keys() == {"Item"} else record
+    if not (isinstance(inner, dict) and inner and all(map(_is_typed, inner.values()))):
+        return record
+    return {name: _untyped(value) for name, value in inner.items()}
+
+
+def _is_typed(value: Any) -> bool:
+    return _is_object(value) and len(value) == 1 and value.keys() <= _TYPES
+
+
+def _untyped(value: Any) -> Any:
+    if not _is_typed(value):
+        return value
+    ((kind, inner),) = value.items()
+    match kind, inner:
+        case "M", dict():
+            return {name: _untyped(part) for name, part in inner.items()}
+        case "L", list():
+            return [_untyped(part) for part in inner]
+        case "N", str():
+            return from_json(inner)
+    return None if kind == "NULL" else inner
+
+
 def _is_object(value: object) -> TypeGuard[Row]:
     return isinstance(value, Mapping)
 

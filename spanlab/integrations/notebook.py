@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol, TypeAlias
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import to_json
 
 from spanlab.base.errors import InputError, UsageError
@@ -134,23 +134,20 @@ def _read(source: str | Path | Iterable[Any], options: ReadOptions) -> Iterable[
 
 def _read_rows(source: Iterable[Any], options: ReadOptions) -> Iterator[Record]:
     """Read rows as if they were lines of a file: whatever is known of files is known of them."""
-    rows: Iterable[Any] = source
-    if hasattr(source, "to_dicts"):  # a frame of polars
-        rows = source.to_dicts()
-    elif hasattr(source, "columns") and hasattr(source, "to_dict"):  # one of pandas
-        rows = source.to_dict("records")
+    rows = _rows_of(source)
     with TemporaryDirectory() as folder:
         file = Path(folder, f"{_ROWS}.jsonl")
         with file.open("wb") as stream:
             for number, row in enumerate(rows, start=1):
-                if not isinstance(row, Mapping):
+                cells = _fields_of(row)
+                if cells is None:
                     raise InputError(
                         "a row is not a dict",
                         found=type(row).__name__,
                         expected="a list of dicts, such as {'question': …, 'answer': …}; a path as "
                         "a text of its own",
                     ).at(file=_ROWS, line=number, unit="row")
-                plain = _plain(dict(row))
+                plain = _plain(cells)
                 stream.write(to_json(plain, inf_nan_mode="null", fallback=_to_json_value) + b"\n")
         if not file.stat().st_size:
             return
@@ -164,6 +161,35 @@ def _read_rows(source: Iterable[Any], options: ReadOptions) -> Iterator[Record]:
                 lines = (_LINE.sub(rf"{_ROWS}, row \1", line) for line in together.others)
                 together.others = tuple(lines)
             raise together from error.__cause__
+
+
+def _rows_of(source: Any) -> Iterable[Any]:
+    """Return the rows of a frame or table, or what else holds rows; one dict alone is one."""
+    if isinstance(source, Mapping):
+        return [source]
+    if hasattr(source, "collect"):  # a frame of polars that is not computed yet
+        source = source.collect()
+    if hasattr(source, "to_dicts"):  # one that is
+        return source.to_dicts()  # type: ignore[no-any-return]
+    if hasattr(source, "to_pylist"):  # a table of Arrow
+        return source.to_pylist()  # type: ignore[no-any-return]
+    if not hasattr(source, "to_dict"):
+        return source  # type: ignore[no-any-return]
+    if not hasattr(source, "columns"):  # a row of pandas
+        return [source.to_dict()]
+    is_named = all(name is not None for name in source.index.names)
+    return (source.reset_index() if is_named else source).to_dict("records")  # type: ignore[no-any-return]
+
+
+def _fields_of(row: Any) -> dict[str, Any] | None:
+    """Return the fields of a row: a dict, or an object of a class that says its fields."""
+    if isinstance(row, Mapping):
+        return dict(row)
+    if is_dataclass(row) and not isinstance(row, type):
+        return {field.name: getattr(row, field.name) for field in fields(row)}
+    if hasattr(row, "_asdict"):  # a named tuple
+        return dict(row._asdict())
+    return dict(row) if isinstance(row, BaseModel) and not isinstance(row, Record) else None
 
 
 def _plain(value: Any) -> Any:
@@ -184,6 +210,8 @@ def _to_json_value(value: Any) -> Any:
 
 def _document(value: Any) -> dict[str, Any] | None:
     """Return a document of a framework as a passage, None for another object."""
+    if hasattr(value, "node"):  # LlamaIndex's with its score
+        return _document(value.node)
     for name in ("page_content", "text", "content"):  # LangChain's, LlamaIndex's, Haystack's
         if isinstance(text := getattr(value, name, None), str):
             about = getattr(value, "metadata", None)

@@ -5,7 +5,9 @@
 
 The server writes responses as ``[{"user_id", "status", "values": {question: {"value"}}}]`` and
 suggestions as ``[{"question_name", "value", "agent"}]``; a dataset of Hugging Face has columns
-``NAME.responses``, ``NAME.responses.users``, ``NAME.suggestion`` beside those of the fields.
+``NAME.responses``, ``NAME.responses.users``, ``NAME.suggestion`` beside those of the fields. In
+Argilla 1 it has columns ``NAME`` with all responses and ``NAME-suggestion``, and its older records
+hold one ``annotation`` and ``prediction`` of a ``text``, with who made them (``…_agent``).
 
 A response whose value is a list of ``{"start", "end", "label"}`` marks spans; others are responses
 to the dataset's questions. The field that was marked is the one named like an answer, or the only
@@ -33,6 +35,11 @@ from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Response, Sp
 _STATUS = {"submitted": Status.DONE, "discarded": Status.SKIPPED, "draft": Status.NOT_ANNOTATED}
 _UNNAMED = "suggestion"
 _COLUMNS = (".responses", ".suggestion")  # end the names of a question's columns
+_SUGGESTED = "-suggestion"  # … and in Argilla 1
+_OLD = {"annotation": "annotation_agent", "prediction": "prediction_agent"}
+_OF_OLD = frozenset(
+    ("text", "inputs", "tokens", "vectors", "metrics", "multi_label", "explanation")
+)
 _OF_RECORD = frozenset(("id", "status", "_server_id", "inserted_at", "updated_at", "metadata"))
 
 
@@ -66,7 +73,8 @@ class ArgillaReader(reader.FormatReader):
     def recognises(cls, record: Mapping[str, object]) -> bool:
         """Say whether a record has its texts in an object, or columns of responses."""
         is_object = super().recognises(record) and isinstance(record["fields"], dict)
-        return is_object or any(name.endswith(_COLUMNS) for name in record)
+        is_old = _OLD.keys() <= record.keys() and "annotation_agent" in record
+        return is_object or is_old or any(name.endswith((*_COLUMNS, _SUGGESTED)) for name in record)
 
     def _record(self, row: FileRow) -> Record:
         line = _ArgillaRecord.model_validate(_nested(_loaded(row)))
@@ -100,7 +108,10 @@ def _nested(given: Any) -> Any:
     """Return a record of the server, or a row of a dataset, in the form that the client writes."""
     if not isinstance(given, Mapping):
         return given
-    record = dict(given) if "fields" in given else _of_columns(given)
+    if "fields" in given:
+        record = dict(given)
+    else:
+        record = _of_old(given) if _OLD.keys() <= given.keys() else _of_columns(given)
     if isinstance(said := record.get("responses"), list):
         responses: dict[str, list[Any]] = {}
         for person in said:
@@ -113,10 +124,43 @@ def _nested(given: Any) -> Any:
     return record
 
 
+def _of_old(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record as Argilla 1 had them before its datasets for feedback."""
+    inputs = record.get("inputs")
+    texts = inputs if isinstance(inputs, dict) else {"text": record.get("text") or inputs}
+    label, found = (_old_value(record[name]) for name in _OLD)
+    taken = {*_OF_OLD, *_OF_RECORD, *_OLD, *_OLD.values()}
+    rest = {name: value for name, value in record.items() if name not in taken and value}
+    said = [] if label is None else [{"value": label, "user_id": record.get("annotation_agent")}]
+    by = {"value": found, "agent": record.get("prediction_agent")}
+    return {
+        "id": record.get("id"),
+        "fields": texts,
+        "responses": {"annotation": said},
+        "suggestions": {} if found is None else {"prediction": by},
+        "metadata": {**(record.get("metadata") or {}), **rest},
+    }
+
+
+def _old_value(value: Any) -> Any:
+    """Return spans, ``[label, start, end, score]`` or so, as objects; of classes the likeliest."""
+    if not isinstance(value, list) or not value:
+        return value
+    names = ("label", "start", "end")
+    parts = [dict(zip(names, p, strict=False)) if isinstance(p, list) else p for p in value]
+    if all(isinstance(part, dict) and isinstance(part.get("end"), int) for part in parts):
+        return parts
+    return parts[0].get("label") if isinstance(parts[0], dict) else parts[0]
+
+
 def _of_columns(row: Mapping[str, Any]) -> dict[str, Any]:
     questions = {name.rpartition(".")[0] for name in row if name.endswith(_COLUMNS)}
+    questions |= {name.removesuffix(_SUGGESTED) for name in row if name.endswith(_SUGGESTED)}
     responses: dict[str, list[Any]] = {}
     for question in questions:
+        if isinstance(row.get(question), list):
+            responses[question] = row[question]
+            continue
         people = row.get(f"{question}.responses.users") or []
         statuses = row.get(f"{question}.responses.status") or []
         said = zip_longest(row.get(f"{question}.responses") or [], people, statuses)
@@ -127,9 +171,15 @@ def _of_columns(row: Mapping[str, Any]) -> dict[str, Any]:
     suggestions = {
         question: {"value": value, "agent": row.get(f"{question}.suggestion.agent")}
         for question in questions
-        if (value := row.get(f"{question}.suggestion")) is not None
+        for name in (f"{question}.suggestion", f"{question}{_SUGGESTED}")
+        if (value := row.get(name)) is not None
     }
-    own = {name: value for name, value in row.items() if name.partition(".")[0] not in questions}
+    suggested = tuple(f"{question}{_SUGGESTED}" for question in questions)
+    own = {
+        name: value
+        for name, value in row.items()
+        if name.partition(".")[0] not in questions and not name.startswith(suggested)
+    }
     return {
         "id": row.get("id"),
         "fields": {name: value for name, value in own.items() if name not in _OF_RECORD},

@@ -111,6 +111,10 @@ def spans_in(request: Any) -> Iterator[dict[str, Any]]:
     Raises:
         KeyError, TypeError, ValueError: it is none of these.
     """
+    if isinstance(request, list):  # a trace of Zipkin's API
+        for part in request:
+            yield from spans_in(part)
+        return
     trace, data = (_parsed(request.get(name)) for name in ("trace", "data"))
     resources = _first(request, _RESOURCES)
     if resources is not None:

@@ -28,6 +28,7 @@ from spanlab.formats.cells import (
     about_reply,
     answer_in,
     chat_in,
+    cited_in,
     gold_in,
     hallucinated_in,
     is_reply,
@@ -56,6 +57,7 @@ from spanlab.formats.reader import (
     text_of,
     within,
 )
+from spanlab.formats.shapes import untyped
 from spanlab.formats.sides import Sides, sides_in
 from spanlab.output.figures import counted
 from spanlab.schema import Item, Passage, Record
@@ -63,6 +65,7 @@ from spanlab.schema import Item, Passage, Record
 SAMPLES: Final = 50  # records that are looked at to tell what their columns hold
 _SAMPLED: Final = 1 << 22  # bytes after which these are enough
 _GIVEN: Final = frozenset(("input", "inputs", "trace_input"))
+_LOGGED: Final = frozenset(("request", "response"))  # of MLflow, both as JSON in a text
 _MOST: Final = 200  # fields that are offered
 _NAMED: Final = 5  # so many ids are named in a remark
 CELL = 10  # bytes of memory for a character of a cell: the cell, and its JSON at the worst
@@ -221,6 +224,7 @@ class MappedReader(reader.FormatReader):
         passages = passages_in(theirs.get("passages"), names.get("passages", ""))
         if turn is not None:
             passages = (*passages, *(Passage(text=text) for text in turn.passages))
+        passages = passages or tuple(dict.fromkeys(cited_in(cells)))
         if not passages and (apart := split_prompt(question)) is not None:
             question, passages = apart
             used -= {names.get("question", "")}
@@ -275,7 +279,7 @@ class TableReader(MappedReader):
         header = self._header()
         if self._sides is not None:
             return super().columns()
-        is_nested = not _GIVEN.isdisjoint(map(str.lower, header))
+        is_nested = not (_GIVEN | _LOGGED).isdisjoint(map(str.lower, header))
         return tuple(dict.fromkeys((*header, *super().columns()))) if is_nested else header
 
     def _names_given(self) -> tuple[str, ...]:
@@ -344,12 +348,20 @@ def _cells_of(row: FileRow) -> dict[str, Any]:
         raise InputError(f"not valid JSON: {error}") from None
     if not isinstance(cells, dict):
         raise InputError("the record is not an object", found=cells, expected="a JSON object")
-    return {name: _given_inside(name, value) for name, value in cells.items()}
+    cells = untyped(cells)
+    both = {name: value for name, value in cells.items() if name.lower() in _LOGGED}
+    are_objects = len(both) == len(_LOGGED) and all(map(_is_object_text, both.values()))
+    inside = _GIVEN | _LOGGED if are_objects else _GIVEN
+    return {name: _given_inside(name, value, inside) for name, value in cells.items()}
 
 
-def _given_inside(name: str, value: Any) -> Any:
+def _is_object_text(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith("{")
+
+
+def _given_inside(name: str, value: Any, inside: frozenset[str]) -> Any:
     """Return what a model was given, which some write as JSON in a text, as an object."""
-    if name.lower() not in _GIVEN or not (isinstance(value, str) and value.startswith("{")):
+    if name.lower() not in inside or not _is_object_text(value):
         return value
     with suppress(ValueError):
         value = from_json(value, allow_inf_nan=False)
