@@ -10,8 +10,10 @@ import pytest
 
 import spanlab
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span
-from spanlab.schema.trace import ReasoningTraceStep, RevisionStep, ThoughtStep
 from spanlab.storage import Store
+from spanlab.systems.mermaid.trace import ThoughtStep
+from spanlab.systems.safe.trace import ReasoningTraceStep
+from spanlab.systems.ucsc.trace import RevisionStep
 
 _HOME = Path(spanlab.__file__).parent
 LEAVES = (
@@ -63,6 +65,16 @@ for page in doors.pages():
         code = f"from pkgutil import resolve_name; resolve_name({{page.place!r}})()"
         drawn = AppTest.from_string(code, default_timeout=60).run()
         assert not drawn.exception, (page.title, drawn.exception)
+from spanlab.schema import OtherStep
+from spanlab.storage import Store
+with Store.open() as store:
+    said = store.record("mine", "a").by("offline")
+assert all(isinstance(step, OtherStep) for step in said.trace), said.trace
+assert [step.root for step in said.trace] == [
+    {{"kind": "revision", "text": "It is so."}},
+    {{"kind": "thought", "text": "Look it up."}},
+    {{"kind": "reasoning", "number": 1, "text": "It is NOT so.", "does": "Final Answer"}},
+]
 print("drawn", *(page.title for page in doors.pages()))
 """
 

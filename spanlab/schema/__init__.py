@@ -3,8 +3,13 @@
 All types are frozen and validated. Offsets are Python code points into text that is never
 normalised, start inclusive, end exclusive. Every span carries the text it quotes, so that a
 shifted offset is found where it enters and not in somebody's results.
+
+Steps of traces that systems bring are found here, too, when they are asked for.
 """
 
+from typing import TYPE_CHECKING, Any
+
+from spanlab import doors
 from spanlab.base.fields import (
     Count,
     FrozenModel,
@@ -95,18 +100,16 @@ from spanlab.schema.trace import (
     CallsStep,
     FactStep,
     NodeQuote,
+    OtherStep,
     PairStep,
     PassageQuote,
     QueryStep,
     QuoteStep,
-    ReasoningTraceStep,
     RecallStep,
     RelationStep,
     RemarkStep,
-    RevisionStep,
     Step,
-    ThoughtStep,
-    TrailStep,
+    TraceStep,
     Verdict,
 )
 
@@ -155,6 +158,7 @@ __all__ = [
     "NodesInMemory",
     "Offset",
     "Order",
+    "OtherStep",
     "PairStep",
     "Passage",
     "PassageQuote",
@@ -195,6 +199,7 @@ __all__ = [
     "Step",
     "StoredProcess",
     "ThoughtStep",
+    "TraceStep",
     "TrailStep",
     "TunedPredictor",
     "TunedProgram",
@@ -213,3 +218,12 @@ __all__ = [
     "storable_json",
     "unique",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Return the model of a kind of step by its name."""
+        for offer in doors.offers("steps"):
+            if offer.value.endswith(f":{name}"):
+                return offer.load()
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,21 +15,10 @@ from spanlab.schema.item import Item, Passage, Retrieval
 from spanlab.schema.process import Process, ProcessGraph, ProcessNode
 from spanlab.schema.record import Annotation, Claim, Evidence, Span
 from spanlab.schema.shared_process import SharedProcess
-from spanlab.schema.trace import (
-    PairStep,
-    PassageQuote,
-    QueryStep,
-    ReasoningTraceStep,
-    RecallStep,
-    Step,
-    ThoughtStep,
-)
+from spanlab.schema.trace import TraceStep
 
 BY_HAND: Final = "by hand"  # the retriever that passages are noted under which people add
 _ANSWER: Final = "answer"  # id of the node that is the answer
-
-# Steps that name passages.
-_READING: Final = (QueryStep, PairStep, RecallStep, ThoughtStep, ReasoningTraceStep)
 _T = TypeVar("_T")
 
 
@@ -113,7 +102,10 @@ def renumbered(annotation: Annotation, moved: Mapping[int, int]) -> Annotation:
             "rejected_claims": tuple(
                 _claim(rejected_claim, moved) for rejected_claim in annotation.rejected_claims
             ),
-            "trace": tuple(_step(step, moved) for step in annotation.trace),
+            "trace": tuple(
+                step.renumbered(moved) if isinstance(step, TraceStep) else step
+                for step in annotation.trace
+            ),
         }
     )
 
@@ -172,10 +164,8 @@ def _uses(annotation: Annotation) -> set[int]:
     """Return the indices of all passages that an annotation names."""
     used = {quote.passage for quote in _evidence(annotation)}
     for step in annotation.trace:
-        if isinstance(step, _READING):
-            used.update(step.passages)
-        if isinstance(step, PairStep):
-            used.update(quote.passage for quote in (step.window, step.sentence) if quote)
+        if isinstance(step, TraceStep):
+            used |= step.read()
     return used
 
 
@@ -199,16 +189,3 @@ def _claim(claim: Claim, moved: Mapping[int, int]) -> Claim:
 
 def _quotes(quotes: tuple[Evidence, ...], moved: Mapping[int, int]) -> tuple[Evidence, ...]:
     return tuple(quote.model_copy(update={"passage": moved[quote.passage]}) for quote in quotes)
-
-
-def _step(step: Step, moved: Mapping[int, int]) -> Step:
-    if not isinstance(step, _READING):
-        return step
-    now: dict[str, object] = {"passages": tuple(moved[index] for index in step.passages)}
-    if isinstance(step, PairStep):
-        now |= {name: _quote(getattr(step, name), moved) for name in ("window", "sentence")}
-    return step.model_copy(update=now)
-
-
-def _quote(quote: PassageQuote | None, moved: Mapping[int, int]) -> PassageQuote | None:
-    return quote and quote.model_copy(update={"passage": moved[quote.passage]})

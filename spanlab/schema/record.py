@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from spanlab.base.fields import FrozenModel, Name, Offset, Probability, unique
 from spanlab.schema.item import Item
 from spanlab.schema.questions import Responses
-from spanlab.schema.trace import PassageQuote, Step, Verdict
+from spanlab.schema.trace import PassageQuote, Step, TraceStep, Verdict
 
 Stance = Literal["supports", "refutes", "closest"]
 
@@ -228,9 +228,8 @@ class Annotation(FrozenModel):
         for index, step in enumerate(self.trace):
             for place in getattr(step, "places", ()):
                 _check_end(place.end, item, f"trace.{index}")
-            for quote in (getattr(step, "window", None), getattr(step, "sentence", None)):
-                if quote is not None:
-                    _check_read(quote, item, f"trace.{index}")
+            for quote in step.quoted().values() if isinstance(step, TraceStep) else ():
+                _check_read(quote, item, f"trace.{index}")
 
 
 class Record(FrozenModel):

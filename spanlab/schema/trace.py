@@ -9,11 +9,32 @@ claims), in which ``round`` of a loop it was done (from 1), and with which ``too
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from collections.abc import Mapping, Set
+from functools import cache, reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, cast
+from warnings import warn
 
-from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer
+from pydantic import (
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    JsonValue,
+    RootModel,
+    SerializerFunctionWrapHandler,
+    TypeAdapter,
+    model_serializer,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from spanlab import doors
 from spanlab.base.fields import Count, FrozenModel, Name, Offset, Probability
+
+if TYPE_CHECKING:
+    from spanlab.schema.item import Item
+    from spanlab.schema.record import Annotation
 
 # AVeriTeC's four (Schlichtkrull et al. 2023), and VeriTrail's two: "not-supported" is refuted or
 # not enough evidence, "inconclusive" is evidence that favours neither.
@@ -24,7 +45,13 @@ Verdict = Literal[
 HALLUCINATED: Final[frozenset[Verdict]] = frozenset(("refuted", "not-supported"))
 
 
-class _TraceStep(FrozenModel):
+class TraceStep(FrozenModel):
+    """A step of some kind; systems bring kinds of their own at their doors (``steps``).
+
+    A kind may have ``passages``, 0-based indices of what the step read, ``places`` of the answer,
+    and quotes of passages (``PassageQuote``) under any name: these are checked against the item.
+    """
+
     kind: str
     claim: Offset | None = None
     round: Annotated[int, Field(ge=1)] | None = None
@@ -34,6 +61,37 @@ class _TraceStep(FrozenModel):
     def _kind_is_always_written(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
         return {"kind": self.kind, **write(self)}
 
+    def quoted(self) -> dict[str, PassageQuote]:
+        """Return what it quotes of passages, by the names of its fields."""
+        return {name: value for name, value in self if isinstance(value, PassageQuote)}
+
+    def read(self) -> set[int]:
+        """Return the indices of all passages that it names."""
+        return {*getattr(self, "passages", ()), *(q.passage for q in self.quoted().values())}
+
+    def renumbered(self, moved: Mapping[int, int]) -> Self:
+        """Return it as it follows passages that moved; ``moved`` has their new indices."""
+        now: dict[str, object] = {
+            name: quote.model_copy(update={"passage": moved[quote.passage]})
+            for name, quote in self.quoted().items()
+        }
+        if read := getattr(self, "passages", ()):
+            now["passages"] = tuple(moved[index] for index in read)
+        return self.model_copy(update=now)
+
+    def has_searched(self, recalled: Set[int]) -> bool:
+        """Say whether it is a search, when these passages came from memory."""
+        return False
+
+    def shown(self, item: Item) -> dict[str, JsonValue]:
+        """Return what the editor draws of it."""
+        return self.model_dump(mode="json")
+
+    @classmethod
+    def shown_beside(cls, item: Item, annotation: Annotation) -> dict[str, JsonValue]:
+        """Return what the editor gets, by name, of all steps of this kind together."""
+        return {}
+
 
 class AnswerPlace(FrozenModel):
     """Characters ``[start, end)`` of the answer."""
@@ -42,7 +100,7 @@ class AnswerPlace(FrozenModel):
     end: Offset
 
 
-class QueryStep(_TraceStep):
+class QueryStep(TraceStep):
     """It asked a retriever; ``passages`` are the 0-based indices of what it got or had already."""
 
     kind: Literal["query"] = "query"
@@ -51,7 +109,7 @@ class QueryStep(_TraceStep):
     passages: tuple[Offset, ...] = ()
 
 
-class QuoteStep(_TraceStep):
+class QuoteStep(TraceStep):
     """A model quoted the answer; without ``places`` the quote was not found there."""
 
     kind: Literal["quote"] = "quote"
@@ -61,7 +119,7 @@ class QuoteStep(_TraceStep):
     places: tuple[AnswerPlace, ...] = ()
 
 
-class RelationStep(_TraceStep):
+class RelationStep(TraceStep):
     """A relation of the knowledge graph that the passages became."""
 
     kind: Literal["relation"] = "relation"
@@ -70,7 +128,7 @@ class RelationStep(_TraceStep):
     object: str
 
 
-class FactStep(_TraceStep):
+class FactStep(TraceStep):
     """An atomic fact of the answer, what was looked up for it, and the verdict."""
 
     kind: Literal["fact"] = "fact"
@@ -91,27 +149,6 @@ class NodeQuote(FrozenModel):
     text: str
 
 
-class TrailStep(_TraceStep):
-    """One round on the way from a claim to its sources: what was read, chosen and decided.
-
-    ``checked`` are the ids of the nodes that were read, ``summaries`` say what the chosen
-    sentences of nodes other than roots amount to. ``judged`` are the ids of nodes whose texts a
-    verdict was given on as they stand, without sentences being chosen. ``dropped`` counts ids of
-    sentences that the model returned without having been given them; ``remark`` says what did not
-    fit the model.
-    """
-
-    kind: Literal["trail"] = "trail"
-    checked: tuple[Name, ...]
-    quotes: tuple[NodeQuote, ...] = ()
-    summaries: tuple[str, ...] = ()
-    verdict: Verdict
-    reason: str | None = None
-    judged: tuple[Name, ...] = ()
-    dropped: Count = 0
-    remark: str | None = None
-
-
 class PassageQuote(FrozenModel):
     """Characters ``[start, end)`` of one of the item's passages, by its 0-based index."""
 
@@ -120,7 +157,7 @@ class PassageQuote(FrozenModel):
     end: Offset
 
 
-class PairStep(_TraceStep):
+class PairStep(TraceStep):
     """A question about a claim and its answer.
 
     ``searched`` is what was searched for; ``passages`` are the 0-based indices of what the answer
@@ -139,8 +176,12 @@ class PairStep(_TraceStep):
     settled: Verdict | None = None
     remark: str | None = None
 
+    def has_searched(self, recalled: Set[int]) -> bool:
+        """One that rests on the memory alone was not searched for."""
+        return not self.passages or not recalled >= {*self.passages}
 
-class RecallStep(_TraceStep):
+
+class RecallStep(TraceStep):
     """What the memory held about the entities of a claim.
 
     ``passages`` are the 0-based indices of what was recalled, best first, and ``notes`` say of
@@ -153,59 +194,14 @@ class RecallStep(_TraceStep):
     notes: tuple[str, ...] = ()
 
 
-class ThoughtStep(_TraceStep):
-    """What an agent thought, the tool it called, and what it observed.
-
-    Without a ``tool`` it called none; the last thought comes with the verdict. ``passages`` are
-    the 0-based indices of what the call brought, ``failure`` is why it brought nothing.
-    ``repeats`` is the round whose call it made again; it was given the observation of that one.
-    """
-
-    kind: Literal["thought"] = "thought"
-    text: str
-    arguments: dict[str, JsonValue] = Field(default_factory=dict)
-    passages: tuple[Offset, ...] = ()
-    failure: str | None = None
-    repeats: Annotated[int, Field(ge=1)] | None = None
-
-
-class ReasoningTraceStep(_TraceStep):
-    """A step of a reasoning and what a verifier said of it.
-
-    ``number`` is the step's, from 1; ``round`` counts its attempts, of which ``stands`` says which
-    one was kept. ``does`` is what the step does: Attribution, Logical, Final Answer. ``error`` is
-    the type of its error, None for a right step, and ``family`` the group that it belongs to.
-    ``places`` are its characters in the answer; a refused attempt has none.
-    """
-
-    kind: Literal["reasoning"] = "reasoning"
-    number: Annotated[int, Field(ge=1)]
-    text: str
-    does: str
-    error: str | None = None
-    family: str | None = None
-    diagnosis: str = ""
-    guidance: str = ""
-    stands: bool = True
-    passages: tuple[Offset, ...] = ()
-    places: tuple[AnswerPlace, ...] = ()
-
-
-class RevisionStep(_TraceStep):
-    """The whole answer as a model corrected it."""
-
-    kind: Literal["revision"] = "revision"
-    text: str
-
-
-class RemarkStep(_TraceStep):
+class RemarkStep(TraceStep):
     """Something worth knowing in a sentence, such as an answer of a model that was repaired."""
 
     kind: Literal["remark"] = "remark"
     text: str
 
 
-class CallsStep(_TraceStep):
+class CallsStep(TraceStep):
     """What the model calls came to; ``cost`` is in US dollars, None where no price is known.
 
     ``options`` say how the model was asked: temperature and the like; one that is not alike in all
@@ -223,18 +219,75 @@ class CallsStep(_TraceStep):
     options: dict[str, JsonValue] = Field(default_factory=dict)
 
 
-Step = Annotated[
-    QueryStep
-    | QuoteStep
-    | RelationStep
-    | FactStep
-    | TrailStep
-    | PairStep
-    | RecallStep
-    | ThoughtStep
-    | ReasoningTraceStep
-    | RevisionStep
-    | RemarkStep
-    | CallsStep,
-    Field(discriminator="kind"),
-]
+class OtherStep(RootModel[dict[str, JsonValue]]):
+    """A step of a kind that no package here knows; it is kept as it came."""
+
+    model_config = ConfigDict(frozen=True, str_min_length=0)  # no half an emoji
+
+    @property
+    def kind(self) -> str:
+        """What kind it is of, as it says."""
+        return str(self.root["kind"])
+
+    @property
+    def claim(self) -> None:
+        """It is not known to be about a claim."""
+
+    def shown(self, item: Item) -> dict[str, JsonValue]:
+        """Return what the editor draws of it."""
+        return self.root
+
+
+_OURS: Final[Mapping[str, type[TraceStep]]] = {
+    step.model_fields["kind"].default: step
+    for step in (
+        *(QueryStep, QuoteStep, RelationStep, FactStep),
+        *(PairStep, RecallStep, RemarkStep, CallsStep),
+    )
+}
+
+
+@cache
+def _model(kind: str) -> type[TraceStep] | type[OtherStep]:
+    """Return the model of a kind of step; a package that is broken is said, and not needed."""
+    if (ours := _OURS.get(kind)) is not None:
+        return ours
+    offered = doors.offer("steps", kind)
+    if offered is None:
+        return OtherStep
+    try:
+        model = offered.load()
+        if issubclass(model, TraceStep):
+            return cast(type[TraceStep], model)
+        problem = "is no TraceStep"
+    except Exception as error:  # noqa: BLE001 - whatever breaks there, the trace can be read
+        problem = f"is broken: {type(error).__name__}: {error}"
+    warn(f"the step {kind!r} of {offered.package} {problem}", stacklevel=2)
+    return OtherStep
+
+
+def _read(value: object) -> TraceStep | OtherStep:
+    if isinstance(value, TraceStep | OtherStep):
+        return value
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if not isinstance(kind, str):
+        raise PydanticCustomError("step", "a step of a trace is an object with its kind")
+    return _model(kind).model_validate(value)
+
+
+class _ByKind:
+    """Reads a step by its kind; the schema for other programs has all that are known."""
+
+    def __get_pydantic_core_schema__(self, _: object, _of: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(_read)
+
+    def __get_pydantic_json_schema__(
+        self, _: CoreSchema, schema_of: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        known = {*_OURS, *doors.names("steps")}
+        models = tuple(m for m in map(_model, sorted(known)) if issubclass(m, TraceStep))
+        union: Any = Annotated[reduce(or_, models), Field(discriminator="kind")]
+        return schema_of(TypeAdapter(union).core_schema)
+
+
+Step = Annotated[TraceStep | OtherStep, _ByKind()]

@@ -16,11 +16,10 @@ from spanlab.output.tables import P_VALUE, Column, ResultTable, columns_of
 from spanlab.schema import (
     AnnotatorKind,
     Claim,
-    PairStep,
     RecallStep,
     Record,
     Step,
-    ThoughtStep,
+    TraceStep,
     Verdict,
 )
 from spanlab.scoring import (
@@ -138,12 +137,7 @@ class ClaimTally:
 def _count_searches(trace: Sequence[Step]) -> Counter[str]:
     """Count the searches of a trace (calls of tools and questions), and the passages recalled."""
     recalled = {index for step in trace if isinstance(step, RecallStep) for index in step.passages}
-    calls = 0
-    for step in trace:
-        if isinstance(step, ThoughtStep):
-            calls += step.tool is not None and step.repeats is None
-        elif isinstance(step, PairStep):  # one that rests on the memory alone was not searched for
-            calls += not step.passages or not recalled.issuperset(step.passages)
+    calls = sum(isinstance(step, TraceStep) and step.has_searched(recalled) for step in trace)
     return Counter(searches=calls, recalled=len(recalled))
 
 

@@ -21,8 +21,8 @@ from spanlab.schema import (
     ProcessNode,
     Record,
     Span,
-    TrailStep,
 )
+from spanlab.systems.veritrail.trace import TrailStep
 
 pytestmark = pytest.mark.browser
 

@@ -27,13 +27,13 @@ from spanlab.schema import (
     Record,
     RelationStep,
     RemarkStep,
-    RevisionStep,
     Span,
     Status,
     Step,
-    ThoughtStep,
-    TrailStep,
 )
+from spanlab.systems.mermaid.trace import ThoughtStep
+from spanlab.systems.ucsc.trace import RevisionStep
+from spanlab.systems.veritrail.trace import TrailStep
 
 pytestmark = pytest.mark.browser
 

@@ -12,7 +12,7 @@ from reasoning_script import ReasoningScript
 
 from spanlab.detection import EnsembleSpec, entries
 from spanlab.formats import read, write
-from spanlab.schema import Record
+from spanlab.schema import CallsStep, Record
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -90,7 +90,7 @@ def test_how_models_are_asked_is_chosen_for_all_and_for_one_detector(
     (record,) = read(tmp_path / "found.jsonl")
     revised = record.by("ucsc-revise")
     assert revised is not None
-    (calls,) = (step for step in revised.trace if step.kind == "calls")
+    (calls,) = (step for step in revised.trace if isinstance(step, CallsStep))
     assert calls.options == told | {"thinking": True}
 
 

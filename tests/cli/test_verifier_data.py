@@ -17,11 +17,11 @@ from spanlab.schema import (
     AnswerPlace,
     Item,
     Passage,
-    ReasoningTraceStep,
     Record,
     Span,
 )
 from spanlab.systems.safe.steps import steps_in
+from spanlab.systems.safe.trace import ReasoningTraceStep
 from spanlab.systems.safe.verifier import flaw_in
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say, say_fields
 

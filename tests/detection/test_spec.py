@@ -28,7 +28,7 @@ from spanlab.detection import (
 from spanlab.detection.common.claim_detector import ClaimDetector
 from spanlab.models import Meter, ModelChoice
 from spanlab.models.programs import ProgramRegistry, apply_program, program_state
-from spanlab.schema import TunedPredictor, TunedProgram
+from spanlab.schema import QueryStep, TunedPredictor, TunedProgram
 from spanlab.search import Bm25Spec, GivenSpec, RetrieverSpec, SearchSpec, WebSpec
 from spanlab.testing import ModelServer, say_fields
 
@@ -321,9 +321,9 @@ def test_many_items_share_one_detector_at_once(
     async def all_at_once() -> list[tuple[str, str]]:
         findings = await asyncio.gather(*(built.detect(item) for item in items))
         return [
-            (each.annotation.trace[0].text, each.annotation.spans[0].text)
+            (first.text, each.annotation.spans[0].text)
             for each in findings
-            if each.annotation.trace[0].kind == "query"
+            if isinstance(first := each.annotation.trace[0], QueryStep)
         ]
 
     assert asyncio.run(all_at_once()) == [(item.question, "1989") for item in items]

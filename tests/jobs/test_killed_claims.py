@@ -19,10 +19,11 @@ from spanlab.detection.submitting import submit_detection
 from spanlab.formats import read
 from spanlab.jobs import JobState
 from spanlab.models import ModelChoice
-from spanlab.schema import PairStep, Record, TrailStep
+from spanlab.schema import PairStep, Record
 from spanlab.search import SearchSpec
 from spanlab.search.addresses import ALLOWED
 from spanlab.storage import Store
+from spanlab.systems.veritrail.trace import TrailStep
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 
 ASKED_FOR = re.compile(r"`\[\[ ## (claims|chosen|ruling|words) ## \]\]`")

@@ -22,11 +22,11 @@ from spanlab.schema import (
     RelationStep,
     RemarkStep,
     Retrieval,
-    RevisionStep,
     Span,
     Status,
-    TrailStep,
 )
+from spanlab.systems.ucsc.trace import RevisionStep
+from spanlab.systems.veritrail.trace import TrailStep
 
 ANSWER = "Oslo 🇳🇴 became the capital in 1814.\r\nOslo has 3 million people."
 

@@ -17,11 +17,11 @@ from spanlab.schema import (
     RecallStep,
     Record,
     Step,
-    ThoughtStep,
     Verdict,
 )
 from spanlab.scoring.annotator_tables import claim_table
 from spanlab.scoring.verdicts import ClaimComparison, ClaimTally
+from spanlab.systems.mermaid.trace import ThoughtStep
 
 KINDS = {
     "gold": AnnotatorKind.GOLD,

@@ -9,7 +9,7 @@ from spanlab.detection import DetectorSpec, spec_of
 from spanlab.detection.file_run import FileRun
 from spanlab.detection.request import request_of
 from spanlab.models import ModelChoice
-from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, RemarkStep, Status
 from spanlab.testing import MODES, ModelRequest, ModelServer, ScriptedReply, fail, say, say_fields
 
 NOTHING = "[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"
@@ -100,6 +100,6 @@ def test_items_end_done_or_failed_with_their_cause_whatever_each_call_meets(
         else:
             assert [span.text for span in said.spans] == [str(number)], KINDS[number % len(KINDS)]
     traces = (record.annotations[1].trace for record in done)
-    remarks = {step.text for trace in traces for step in trace if step.kind == "remark"}
+    remarks = {step.text for trace in traces for step in trace if isinstance(step, RemarkStep)}
     assert "the endpoint does not take temperature: left out" in remarks
     assert made.outcomes.failed == 3 * sum(bool(MODES[kind].fails_with) for kind in KINDS)

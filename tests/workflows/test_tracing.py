@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanlab.base.settings import Settings
-from spanlab.review.traces import revision_pieces, traced_annotation
+from spanlab.review.traces import traced_annotation
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Evidence, Item, Passage, Record, Span
 from spanlab.storage import Store
+from spanlab.systems.ucsc.trace import revision_pieces
 
 SIGNS = {"same": "=", "deleted": "-", "inserted": "+"}
 

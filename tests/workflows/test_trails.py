@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from spanlab.review.traces import TrailStage, trails
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -15,8 +14,8 @@ from spanlab.schema import (
     Process,
     ProcessNode,
     SharedProcess,
-    TrailStep,
 )
+from spanlab.systems.veritrail.trace import TrailStage, TrailStep, trails
 
 NODES = (
     ProcessNode(id="t1", text="A met B.", stage="text"),

@@ -30,6 +30,7 @@ from markdown_it.tree import SyntaxTreeNode
 from pydantic import JsonValue
 from streamlit.components.v2.types import ComponentRenderer
 
+from spanlab import doors
 from spanlab.review.span_editor.exchange import EditorReply, ReviewQueue, exchange
 from spanlab.review.span_editor.payload import EditorMessage
 from spanlab.schema import DatasetSettings, SpanLabel
@@ -45,6 +46,13 @@ for (const [name, source] of %s) {
     urls[name] = URL.createObjectURL(new Blob(named, { type: "text/javascript" }));
 }
 const main = await import(urls[%s]);
+for (const name of %s) {
+    try {
+        Object.assign(main.SECTIONS, (await import(urls[name])).SECTIONS);
+    } catch (problem) {
+        console.error(`The steps of ${name} cannot be drawn:`, problem);
+    }
+}
 for (const url of Object.values(urls)) URL.revokeObjectURL(url);
 export default main.default;
 """
@@ -54,21 +62,37 @@ export default main.default;
 def script(main: str = "mount.js") -> str:
     """Return a module whose default export is that of the module ``main``.
 
+    The editor's gets the modules that draw the steps of systems, too.
+
     Raises:
         graphlib.CycleError: modules import each other in a circle.
     """
     folder = files(__package__).joinpath("js")
+    drawn = _beside_steps("trace.js") if main == "mount.js" else {}
     sources: dict[str, str] = {}
     imports: dict[str, list[str]] = {}
-    unread = [main]
+    unread = [main, *drawn]
     while unread:
         name = unread.pop()
-        sources[name] = folder.joinpath(name).read_text(encoding="utf-8")
+        sources[name] = drawn.get(name) or folder.joinpath(name).read_text(encoding="utf-8")
         imports[name] = _IMPORT.findall(sources[name])
         unread += [module for module in imports[name] if module not in sources]
     order = TopologicalSorter(imports).static_order()
     modules = json.dumps([[name, sources[name]] for name in order], ensure_ascii=False)
-    return _LOADER % (modules, json.dumps(main))
+    return _LOADER % (modules, json.dumps(main), json.dumps([*drawn]))
+
+
+def _beside_steps(file: str) -> dict[str, str]:
+    """Return the texts of files that lie beside the steps of systems, by package and name."""
+    packages = dict.fromkeys(
+        offer.value.partition(":")[0].rpartition(".")[0] for offer in doors.offers("steps")
+    )
+    found = ((package, files(package).joinpath(file)) for package in packages)
+    return {
+        f"{package}.{file}": text.read_text(encoding="utf-8")
+        for package, text in found
+        if text.is_file()
+    }
 
 
 # HTML in the text is text; so are entities of it that are none of Markdown's own.
@@ -229,7 +253,8 @@ def _component(name: str, js: str, css: str | None) -> ComponentRenderer:
 def _style() -> str:
     folder = files(__package__)
     sheets = (folder.joinpath(name) for name in ("span_editor.css", "trace.css", "claims.css"))
-    return "".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
+    ours = (sheet.read_text(encoding="utf-8") for sheet in sheets)
+    return "".join((*ours, *_beside_steps("trace.css").values()))
 
 
 def _do_nothing() -> None:

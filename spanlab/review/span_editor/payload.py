@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spanlab.base.errors import UsageError
 from spanlab.oplog.operations import Review
-from spanlab.review.traces import TracedAnnotation, revision_pieces, suggestions, trails
+from spanlab.review.traces import TracedAnnotation, suggestions
 from spanlab.schema import (
     Annotation,
     Claim,
@@ -18,10 +17,9 @@ from spanlab.schema import (
     Order,
     QueueCursor,
     QueueRow,
-    RevisionStep,
     Span,
     Status,
-    Step,
+    TraceStep,
 )
 
 
@@ -158,26 +156,16 @@ def item_row(row: QueueRow, name: str, *, own_only: bool = False) -> dict[str, J
 
 
 def trace_payload(traced: TracedAnnotation) -> dict[str, JsonValue]:
-    """Return an annotation's trace as JSON; a revision comes as what it did to the answer."""
-    annotation = traced.annotation
+    """Return an annotation's trace as JSON, as its steps want it shown."""
+    item, annotation = traced.item, traced.annotation
+    kinds = dict.fromkeys(type(step) for step in annotation.trace if isinstance(step, TraceStep))
     return {
         "status": annotation.status.value,
         "note": annotation.note,
-        "steps": [_step(step, traced) for step in annotation.trace],
+        "steps": [step.shown(item) for step in annotation.trace],
         "evidence": [_evidence(quote) for quote in traced.evidence()],
-        "trails": [asdict(trail) for trail in trails(traced.item, annotation)],
+        **{k: v for kind in kinds for k, v in kind.shown_beside(item, annotation).items()},
     }
-
-
-def _step(step: Step, traced: TracedAnnotation) -> dict[str, JsonValue]:
-    if not isinstance(step, RevisionStep):
-        return step.model_dump(mode="json")
-    pieces = revision_pieces(traced.item.answer, step.text, traced.item.lang)
-    diff: list[JsonValue] = [
-        [piece.tag, piece.text] if piece.tag == "inserted" else [piece.tag, piece.start, piece.end]
-        for piece in pieces
-    ]
-    return {"kind": step.kind, "diff": diff}
 
 
 def _annotator(annotation: Annotation, answer: str) -> dict[str, JsonValue]:

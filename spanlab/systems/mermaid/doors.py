@@ -4,8 +4,9 @@ from spanlab.doors import Room
 
 ROOM = Room(
     offers={
+        "steps": {"thought": "trace:ThoughtStep"},
         "detectors": {
             "mermaid": ":ENTRY",
-        }
+        },
     }
 )

@@ -28,7 +28,7 @@ from spanlab.detection.common.evidence import (
 from spanlab.detection.common.model_detector import DetectionCase, ModelDetector
 from spanlab.detection.entities import names_of
 from spanlab.detection.memory import EvidenceMemory
-from spanlab.schema import Evidence, Item, Passage, RemarkStep, Step, ThoughtStep, Verdict
+from spanlab.schema import Evidence, Item, Passage, RemarkStep, Step, Verdict
 from spanlab.search import SearchQuery
 from spanlab.systems.mermaid import MermaidOptions
 from spanlab.systems.mermaid.executor import (
@@ -47,6 +47,7 @@ from spanlab.systems.mermaid.prompts import (
     JudgeByHistory,
     JudgeByHistoryOfFour,
 )
+from spanlab.systems.mermaid.trace import ThoughtStep
 from spanlab.tools import Tool, Toolbox, query_text
 from spanlab.tools.toolbox import OfItem
 

@@ -44,7 +44,6 @@ from spanlab.schema import (
     AnswerPlace,
     Evidence,
     Item,
-    ReasoningTraceStep,
     RemarkStep,
     Span,
     Stance,
@@ -52,6 +51,7 @@ from spanlab.schema import (
 from spanlab.systems.safe import ENTRY, SafeOptions
 from spanlab.systems.safe.prompts import verifying_prompt
 from spanlab.systems.safe.steps import ErrorType, ReasoningStep, StepKind, steps_in
+from spanlab.systems.safe.trace import ReasoningTraceStep
 from spanlab.systems.safe.verifier import VerifiedStep, verified
 from spanlab.text.quotes import ModelQuote, map_quotes
 

@@ -33,6 +33,7 @@ ROOM = Room(
         )
     },
     offers={
+        "steps": {"reasoning": "trace:ReasoningTraceStep"},
         "panels": {"reasoning": "panel:PANEL"},
         "detectors": {
             "safe": ":ENTRY",

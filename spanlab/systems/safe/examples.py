@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from spanlab.detection.common.context import context
 from spanlab.models.adapters import ChatAnswers
-from spanlab.schema import Annotation, AnnotatorKind, Item, ReasoningTraceStep, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 from spanlab.systems.safe.injection import TaughtError, injected
 from spanlab.systems.safe.prompts import SearchRuling, StepRuling, verifying_prompt
 from spanlab.systems.safe.steps import (
@@ -28,6 +28,7 @@ from spanlab.systems.safe.steps import (
     steps_in,
 )
 from spanlab.systems.safe.teacher import NOTHING_TAUGHT, HardCase, TaughtItem
+from spanlab.systems.safe.trace import ReasoningTraceStep
 from spanlab.systems.safe.verifier import CITATION, cited, listed, renumbered
 from spanlab.text.terms import terms
 

@@ -20,7 +20,7 @@ from spanlab.detection.base import DetectorKit
 from spanlab.detection.common.context import passage_shown
 from spanlab.detection.common.model_detector import DetectionCase, ModelDetector
 from spanlab.models.parsing import PROSE
-from spanlab.schema import Annotation, AnswerPlace, Item, ReasoningTraceStep
+from spanlab.schema import Annotation, AnswerPlace, Item
 from spanlab.scoring import score_answer
 from spanlab.systems.safe.grounding import plain
 from spanlab.systems.safe.steps import (
@@ -34,6 +34,7 @@ from spanlab.systems.safe.steps import (
     supporting,
     written,
 )
+from spanlab.systems.safe.trace import ReasoningTraceStep
 from spanlab.systems.safe.verifier import CITATION, cited, flaw_in
 from spanlab.text.terms import STEM, terms
 

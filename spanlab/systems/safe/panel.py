@@ -8,7 +8,6 @@ import streamlit as st
 
 from spanlab.schema import Record
 from spanlab.schema.datasets import DatasetSummary
-from spanlab.schema.trace import ReasoningTraceStep
 from spanlab.storage.store import Store
 from spanlab.systems.safe.results import (
     MethodResult,
@@ -16,6 +15,7 @@ from spanlab.systems.safe.results import (
     error_tables,
     reasoning_results,
 )
+from spanlab.systems.safe.trace import ReasoningTraceStep
 from spanlab.ui.common import plain
 from spanlab.ui.messages import progress
 from spanlab.ui.panels import Panel

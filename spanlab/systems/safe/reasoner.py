@@ -27,7 +27,6 @@ from spanlab.schema import (
     Evidence,
     Item,
     QueryStep,
-    ReasoningTraceStep,
     RemarkStep,
     Span,
     Step,
@@ -45,6 +44,7 @@ from spanlab.systems.safe.steps import (
     right_answers,
     written,
 )
+from spanlab.systems.safe.trace import ReasoningTraceStep
 from spanlab.systems.safe.verifier import VerifiedStep, listed, verified
 
 Verification = Literal["none", "self", "safe"]

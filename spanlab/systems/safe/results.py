@@ -13,12 +13,13 @@ from pydantic import JsonValue
 
 from spanlab.output.figures import counted, figure
 from spanlab.output.tables import P_VALUE, Chart, Column, ResultTable, columns_of
-from spanlab.schema import Annotation, AnnotatorKind, Item, ReasoningTraceStep, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.scoring import AnswerScore, MeanDifference, paired, score_answer
 from spanlab.scoring.files import difference_cells
 from spanlab.storage import Store
 from spanlab.storage.datasets import with_progress
 from spanlab.systems.safe.steps import ErrorType, error_marked, right_answers, steps_in
+from spanlab.systems.safe.trace import ReasoningTraceStep
 
 METHODS: Final = {"none": "No verification", "self": "Self-verification", "safe": "SAFE"}
 _ERRORS: Final = frozenset(map(str, ErrorType))

@@ -4,11 +4,12 @@ from spanlab.doors import Room
 
 ROOM = Room(
     offers={
+        "steps": {"revision": "trace:RevisionStep"},
         "detectors": {
             "ucsc": ":UCSC",
             "ucsc-extract": ":EXTRACT",
             "ucsc-kg": ":KG",
             "ucsc-revise": ":REVISE",
-        }
+        },
     }
 )

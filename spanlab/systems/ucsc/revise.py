@@ -33,9 +33,10 @@ from spanlab.detection.common.model_detector import span_of
 from spanlab.models.adapters import PromptText
 from spanlab.models.failures import quoted
 from spanlab.models.parsing import PROSE, tagged_as
-from spanlab.schema import Annotation, Item, RevisionStep
+from spanlab.schema import Annotation, Item
 from spanlab.systems.ucsc import RevisionOptions
 from spanlab.systems.ucsc.system import UcscDetector
+from spanlab.systems.ucsc.trace import RevisionStep
 from spanlab.text.corrections import map_revision
 from spanlab.text.terms import UNSPACED
 

@@ -45,7 +45,7 @@ from spanlab.detection.common.model_detector import DetectionCase
 from spanlab.detection.entities import names_of
 from spanlab.detection.entry import JUDGE
 from spanlab.models.meter import LETTERS_PER_TOKEN, together
-from spanlab.schema import Evidence, Item, ProcessGraph, TrailStep, passage_id, process_of, roots_of
+from spanlab.schema import Evidence, Item, ProcessGraph, passage_id, process_of, roots_of
 from spanlab.schema.usage import Usage
 from spanlab.systems.veritrail import ClaimOptions, RetrievalOptions, VeriTrailOptions
 from spanlab.systems.veritrail.evidence import (
@@ -61,6 +61,7 @@ from spanlab.systems.veritrail.evidence import (
     numbered,
     room_of,
 )
+from spanlab.systems.veritrail.trace import TrailStep
 from spanlab.systems.veritrail.trail import NOTHING_CHOSEN, TrailModels, TrailReader
 from spanlab.systems.veritrail.walk import WalkResult, WalkRound, WalkVerdict, walk
 from spanlab.text.extents import Extent

@@ -11,6 +11,7 @@ ROOM = Room(
         ),
     },
     offers={
+        "steps": {"trail": "trace:TrailStep"},
         "panels": {"stages": "panel:PANEL"},
         "detectors": {
             "veritrail": ":VERITRAIL",

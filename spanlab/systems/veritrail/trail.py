@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from spanlab.models import count_tokens
 from spanlab.models.meter import together
-from spanlab.schema import NodeQuote, ProcessGraph, ProcessNode, Step, TrailStep
+from spanlab.schema import NodeQuote, ProcessGraph, ProcessNode, Step
 from spanlab.systems.veritrail import VeriTrailOptions
 from spanlab.systems.veritrail.evidence import (
     ClaimRuling,
@@ -21,6 +21,7 @@ from spanlab.systems.veritrail.evidence import (
     largest,
     sentences_of,
 )
+from spanlab.systems.veritrail.trace import TrailStep
 from spanlab.systems.veritrail.walk import WalkRound, WalkVerdict
 
 RERUNS: Final = 3  # of a selection among what was selected; the paper leaves the number open

@@ -15,9 +15,10 @@ from prompts import prompt_of
 
 from spanlab.base.settings import Settings
 from spanlab.detection import Detector
-from spanlab.schema import Item, Passage, RecallStep, RemarkStep, ThoughtStep
+from spanlab.schema import Item, Passage, RecallStep, RemarkStep
 from spanlab.search import SearchSpec
 from spanlab.search.addresses import ALLOWED
+from spanlab.systems.mermaid.trace import ThoughtStep
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
 
 CLAIM = "The tower of Aldmere was built in 1989."

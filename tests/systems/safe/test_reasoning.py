@@ -17,13 +17,13 @@ from spanlab.schema import (
     Item,
     Passage,
     QueryStep,
-    ReasoningTraceStep,
     Record,
     Status,
     TunedPredictor,
 )
 from spanlab.search import Bm25Spec
 from spanlab.search.index import build
+from spanlab.systems.safe.trace import ReasoningTraceStep
 from spanlab.testing import ModelServer, say
 
 QUESTION = "Where was the builder of the tower born?"

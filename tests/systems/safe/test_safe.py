@@ -9,7 +9,8 @@ import pytest
 from detector_cases import Make, detect
 from prompts import TASK, prompt_of
 
-from spanlab.schema import Annotation, Item, Passage, ReasoningTraceStep, RemarkStep, Status
+from spanlab.schema import Annotation, Item, Passage, RemarkStep, Status
+from spanlab.systems.safe.trace import ReasoningTraceStep
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say, say_fields
 
 STEPS = (

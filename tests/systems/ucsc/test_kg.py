@@ -11,7 +11,7 @@ from prompts import prompt_of
 
 from spanlab.base.errors import InputError
 from spanlab.models.programs import apply_program
-from spanlab.schema import FactStep, RelationStep, Status, TunedPredictor
+from spanlab.schema import FactStep, RelationStep, RemarkStep, Status, TunedPredictor
 from spanlab.systems.ucsc import MAX_ROUNDS
 from spanlab.systems.ucsc.facts import FactVerifier
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
@@ -158,7 +158,7 @@ def test_too_many_facts_are_bounded_and_the_trace_says_so(
     said = detect(make("ucsc-kg")).annotation
     assert len(said.claims) == 40
     assert "3 more facts were not checked" in [
-        step.text for step in said.trace if step.kind == "remark"
+        step.text for step in said.trace if isinstance(step, RemarkStep)
     ]
 
 

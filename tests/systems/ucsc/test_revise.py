@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from detector_cases import ANSWER, TOWER, Make, detect
 
-from spanlab.schema import RevisionStep, Status
+from spanlab.schema import Status
+from spanlab.systems.ucsc.trace import RevisionStep
 from spanlab.testing import ModelServer, in_turn, say, say_fields
 
 RIGHT = ANSWER.replace("1989", "1889").replace("Ada Smith", "Gustave Eiffel")

@@ -11,7 +11,7 @@ import dspy
 import pytest
 
 from spanlab.detection.claims import sub_claims
-from spanlab.schema import Process, ProcessNode, TrailStep
+from spanlab.schema import Process, ProcessNode
 from spanlab.systems.veritrail import VeriTrailOptions
 from spanlab.systems.veritrail.evidence import (
     ClaimRuling,
@@ -25,6 +25,7 @@ from spanlab.systems.veritrail.evidence import (
     largest,
     majority,
 )
+from spanlab.systems.veritrail.trace import TrailStep
 from spanlab.systems.veritrail.trail import NOTHING_CHOSEN, RERUNS, TrailReader
 from spanlab.systems.veritrail.walk import WalkVerdict, walk
 

@@ -7,9 +7,9 @@ from detector_cases import ANSWER, TOWER, Make, detect
 from trail_answers import BUILDER, BUILT, PLACE, SUMMARISED, TRUE, TrailAnswers
 
 from spanlab.models import ModelChoice
-from spanlab.review.traces import trails
-from spanlab.schema import FactStep, Passage, RemarkStep, Status, TrailStep
+from spanlab.schema import FactStep, Passage, RemarkStep, Status
 from spanlab.search import SearchSpec
+from spanlab.systems.veritrail.trace import TrailStep, trails
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail
 
 

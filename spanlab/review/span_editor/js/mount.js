@@ -8,6 +8,9 @@
  */
 
 import { Editor } from "./editor.js";
+import { SECTIONS } from "./trace_steps.js";
+
+export { SECTIONS };
 
 const mounted = new WeakMap();
 

@@ -5,7 +5,7 @@
  */
 
 import { h, pressable } from "./dom.js";
-import { SECTIONS } from "./trace_steps.js";
+import { SECTIONS, otherSection } from "./trace_steps.js";
 import { plural } from "./words.js";
 
 /** A tab of the panel; it shows the trace of one annotator at a time. */
@@ -142,8 +142,9 @@ export class TracePanel {
             nodes.push(h("p", { class: "sl-note", dir: "auto" }, about.note));
         }
         for (const steps of runsOfAKind(about.steps)) {
-            const build = SECTIONS[steps[0].kind];
-            if (build) nodes.push(build(this, steps, { about, item }));
+            const { kind } = steps[0];
+            const build = Object.hasOwn(SECTIONS, kind) ? SECTIONS[kind] : () => otherSection(kind, steps);
+            nodes.push(build(this, steps, { about, item }));
         }
         if (about.steps.length === 0) nodes.push(h("p", { class: "sl-quiet" }, "It kept nothing of what it asked, read and decided."));
         return nodes;
@@ -195,7 +196,7 @@ function runsOfAKind(steps) {
     const runs = [];
     for (const step of steps) {
         const last = runs.at(-1);
-        if (last && last[0].kind === step.kind && step.kind !== "revision") last.push(step);
+        if (last && last[0].kind === step.kind) last.push(step);
         else runs.push([step]);
     }
     return runs;

@@ -1,20 +1,14 @@
 /** How the steps of a trace look; steps of one kind that follow each other come together. */
 
 import { h } from "./dom.js";
-import { distinct } from "./joining.js";
 import { sourceOf } from "./passage.js";
-import { reasoningCards, reasoningTitle } from "./reasoning_steps.js";
-import { Text } from "./text.js";
+import { missingNode, readNode, section, stage, stageNode } from "./trace_parts.js";
 import { VERDICTS, WRONG, probNode, verdictNode } from "./verdicts.js";
-import { plural, stanceWords } from "./words.js";
+import { plural } from "./words.js";
 
-const AROUND = 70;
-const MOST_SENTENCES = 3;
 const FEW_RELATIONS = 12;
-const LONG_SAME = 600;
-const KEPT_SAME = 160;
 
-/** A builder of nodes for each kind of step. */
+/** A builder of nodes for each kind of step; mount.js adds those that systems bring. */
 export const SECTIONS = {
     query: (panel, steps, context) => section("Asked", ...steps.map((step) => queryNode(panel, step, context))),
     quote: (panel, steps) => {
@@ -28,23 +22,13 @@ export const SECTIONS = {
         return section(`${plural(steps.length, "fact")} of the answer, ${wrong} ${words}`,
             h("ul", { class: "sl-steps" }, ...steps.map((step) => factNode(panel, step))));
     },
-    trail: (panel, steps) => section("Followed to its sources", h("ol", { class: "sl-steps sl-trail" }, ...steps.map(roundNode))),
     pair: (panel, steps, context) => section("Questions and answers",
         h("ol", { class: "sl-steps" }, ...steps.map((step) => pairNode(panel, step, context))), verdictsNode(steps, context.about)),
     recall: (panel, steps, context) => section("Recalled from memory", ...steps.map((step) => recallNode(panel, step, context))),
-    thought: (panel, steps, context) => section("Thoughts and calls",
-        h("ol", { class: "sl-steps" }, ...steps.map((step) => thoughtNode(panel, step, context)))),
-    reasoning: (panel, steps, { about, item }) => section(reasoningTitle(steps),
-        reasoningCards(panel, steps, (index) => readNode(panel, index, about, item))),
     relation: (panel, steps) => relationsNode(steps),
-    revision: (panel, [step], { item }) => revisionNode(step, item),
     remark: (panel, steps) => section("Remarks", ...steps.map((step) => h("p", { dir: "auto" }, step.text, stageNode(step)))),
     calls: (panel, steps) => section("Calls", callsTable(steps)),
 };
-
-function section(title, ...children) {
-    return h("section", { class: "sl-step" }, h("h4", {}, title), ...children);
-}
 
 function queryNode(panel, step, { about, item }) {
     const passages = step.passages ?? [];
@@ -105,67 +89,6 @@ function recallNode(panel, step, { about, item }) {
             readNode(panel, index, about, item), h("p", { class: "sl-quiet", dir: "auto" }, (step.notes ?? [])[at] ?? "")))));
 }
 
-/** A thought, the call that followed from it, and what that brought, folded. */
-function thoughtNode(panel, step, { about, item }) {
-    const passages = step.passages ?? [];
-    const given = Object.entries(step.arguments ?? {}).map(([name, value]) =>
-        `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
-    const brought = step.failure ? "failed" : passages.length ? plural(passages.length, "passage") : "nothing found";
-    const called = step.tool ? h("p", { class: "sl-asked", dir: "auto" }, [step.tool, given.join(", ")].filter(Boolean).join(" — ")) : "";
-    const observed = step.tool ? h("details", {},
-        h("summary", {}, `Observation: ${step.repeats ? `as in round ${step.repeats}, ` : ""}${brought}`),
-        step.failure ? h("p", { dir: "auto" }, step.failure) : "",
-        h("ul", { class: "sl-steps" }, ...passages.map((index) => h("li", { dir: "auto" }, readNode(panel, index, about, item))))) : "";
-    const where = stage({ ...step, tool: undefined });
-    return h("li", { class: "sl-thought", dir: "auto" },
-        step.text ? h("p", { dir: "auto" }, step.text) : "", called, observed,
-        where.length ? h("p", { class: "sl-quiet" }, where.join(" · ")) : "");
-}
-
-/** A passage that was read, with the sentence that mattered. */
-function readNode(panel, index, about, item) {
-    const passage = item.payload.passages[index];
-    if (!passage) return missingNode(index);
-    const { name, source } = sourceOf(passage, index);
-    const quotes = distinct(about.evidence.filter((quote) => quote.passage === index));
-    const text = panel.view.evidence.texts[index];
-    const marked = quotes.slice(0, MOST_SENTENCES).map((quote) => {
-        const [start, end] = [text.unit(quote.start), text.unit(quote.end)];
-        return h("span", { class: "sl-sentence" }, textBefore(text, start),
-            h("mark", { class: `sl-quote sl-${quote.stance}` }, text.slice(start, end)), textAfter(text, end),
-            h("small", { class: "sl-stance" }, stanceWords(quote)));
-    });
-    const act = () => panel.view.evidence.showPassage(index, quotes);
-    return panel.leading("sl-read", "Show the passage", act, h("b", {}, name), source ? h("small", {}, ` ${source}`) : "", ...marked);
-}
-
-function missingNode(index) {
-    return h("span", { class: "sl-quiet" }, `Passage ${index + 1} came after this item was opened; reload to read it.`);
-}
-
-/** The words just before a quote, with an ellipsis where text is left out. */
-function textBefore(text, start) {
-    const from = start <= AROUND ? 0 : Math.min(start, text.nextWordStart(start - AROUND));
-    return `${from > 0 ? "… " : ""}${text.slice(from, start)}`;
-}
-
-/** The words just after a quote. */
-function textAfter(text, end) {
-    const to = end + AROUND >= text.length ? text.length : Math.max(end, text.previousWordEnd(end + AROUND));
-    return `${text.slice(end, to)}${to < text.length ? " …" : ""}`;
-}
-
-/** Of which claim a step is, in which round and with which tool, as far as it says. */
-function stage({ claim, round, tool }) {
-    const isNumber = Number.isInteger(claim);
-    return [isNumber ? `claim ${claim + 1}` : "", round ? `round ${round}` : "", tool].filter(Boolean);
-}
-
-function stageNode(step) {
-    const parts = stage(step);
-    return parts.length ? h("span", { class: "sl-quiet", dir: "auto" }, ` (${parts.join(" · ")})`) : "";
-}
-
 function quoteNode(panel, step) {
     const lost = (step.places ?? []).length === 0;
     return h("li", { dir: "auto" }, panel.placed(step), probNode(step.prob),
@@ -184,21 +107,6 @@ function factNode(panel, step) {
         stageNode(step),
         step.reason ? h("p", { class: "sl-reason", dir: "auto" }, step.reason) : "",
         looked.length ? h("p", { class: "sl-quiet", dir: "auto" }, `Looked up: ${looked.join(" · ")}`) : "");
-}
-
-/** One round: how many texts were read, what was chosen of which of them, and the verdict. */
-function roundNode(step) {
-    const [sign, words] = VERDICTS[step.verdict];
-    const quotes = step.quotes ?? [];
-    const read = plural(step.checked.length, "text");
-    return h("li", { class: `sl-fact sl-fact-${step.verdict}`, dir: "auto" },
-        h("span", { class: "sl-verdict", dir: "ltr" }, `${sign} ${words}`), `${read} read`, stageNode(step),
-        step.reason ? h("p", { class: "sl-reason", dir: "auto" }, step.reason) : "",
-        h("ul", { class: "sl-steps" }, ...quotes.map((quote) => h("li", { dir: "auto" },
-            h("b", {}, quote.node), " ", h("q", {}, quote.text)))),
-        ...(step.summaries ?? []).map((text) => h("p", { class: "sl-quiet", dir: "auto" }, text)),
-        step.judged?.length ? h("p", { class: "sl-quiet", dir: "auto" }, `judged by the whole text of ${step.judged.join(", ")}`) : "",
-        step.remark ? h("p", { class: "sl-quiet", dir: "auto" }, step.remark) : "");
 }
 
 function relationsNode(steps) {
@@ -229,32 +137,10 @@ function money(cost) {
     return cost < 0.01 ? `$${cost.toPrecision(2)}` : `$${cost.toFixed(2)}`;
 }
 
-/** The answer as a model corrected it: what it took out struck through, what it put in underlined. */
-function revisionNode(step, item) {
-    const changes = countChanges(step.diff);
-    const title = changes ? `Revision: ${plural(changes, "change")}` : "Revision: nothing changed";
-    const diff = h("div", { class: "sl-diff" });
-    for (const [kind, from, to] of step.diff) {
-        if (kind === "inserted") diff.append(h("ins", {}, from));
-        else {
-            const text = item.text.slice(item.text.unit(from), item.text.unit(to));
-            diff.append(...(kind === "deleted" ? [h("del", {}, text)] : sameNodes(text, item.payload.lang)));
-        }
-    }
-    return section(title, diff);
-}
-
-function countChanges(diff) {
-    return diff.filter(([kind], index) => kind !== "same" && (index === 0 || diff[index - 1][0] === "same")).length;
-}
-
-/** Text that a revision kept; the middle of a long stretch waits behind a button. */
-function sameNodes(text, lang) {
-    if (text.length <= LONG_SAME) return [document.createTextNode(text)];
-    const whole = new Text(text, lang);
-    const [start, end] = [whole.snapGrapheme(KEPT_SAME, true), whole.snapGrapheme(text.length - KEPT_SAME, false)];
-    const more = h("button", { class: "sl-more", type: "button", title: "Show the unchanged text" },
-        `… ${(end - start).toLocaleString("en")} characters unchanged …`);
-    more.addEventListener("click", () => more.replaceWith(document.createTextNode(text.slice(start, end))));
-    return [document.createTextNode(text.slice(0, start)), more, document.createTextNode(text.slice(end))];
+/** Steps of a kind that nobody here knows: what they say, as it came. */
+export function otherSection(kind, steps) {
+    const words = (value) => typeof value === "string" ? value : JSON.stringify(value);
+    return section(kind, ...steps.map((step) => h("dl", { class: "sl-calls" },
+        ...Object.entries(step).filter(([name]) => name !== "kind").flatMap(([name, value]) =>
+            [h("dt", { dir: "auto" }, name), h("dd", { dir: "auto" }, words(value))]))));
 }

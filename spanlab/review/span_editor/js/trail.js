@@ -35,7 +35,7 @@ export class Trail {
         const { item } = this.editor;
         const about = teller ? item.traces?.get(teller.annotator) : null;
         if (teller && about === undefined) this.editor.outbox.send();
-        const trail = about?.trails.find(({ claim }) => claim === teller.index) ?? null;
+        const trail = about?.trails?.find(({ claim }) => claim === teller.index) ?? null;
         this.node.hidden = trail === null;
         if (trail === this.trail) return;
         this.trail = trail;

@@ -1,9 +1,15 @@
 /** The steps of a reasoning as cards: what each does, what is wrong with it, and what was tried before. */
 
 import { h } from "./dom.js";
+import { readNode, section } from "./trace_parts.js";
+
+export const SECTIONS = {
+    reasoning: (panel, steps, { about, item }) => section(reasoningTitle(steps),
+        reasoningCards(panel, steps, (index) => readNode(panel, index, about, item))),
+};
 
 /** Steps with what a verifier said of them; refused attempts are folded beside the one that stands. */
-export function reasoningCards(panel, steps, readNode) {
+function reasoningCards(panel, steps, readNode) {
     const cards = [];
     let refused = [];
     for (const step of steps) {
@@ -18,7 +24,7 @@ export function reasoningCards(panel, steps, readNode) {
     return h("ol", { class: "sl-steps sl-reasoning" }, ...cards);
 }
 
-export function reasoningTitle(steps) {
+function reasoningTitle(steps) {
     const wrong = steps.filter((step) => step.error && step.stands !== false).length;
     const count = new Set(steps.map((step) => step.number)).size;
     return `${count} step${count === 1 ? "" : "s"} of the reasoning, ${wrong} wrong`;
