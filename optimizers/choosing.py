@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from optimizers.metrics import METRICS
 from optimizers.preparing import DRAWING, resolve
 from optimizers.programs import registry
 from optimizers.request import Optimisation, PromptSearch, SearchSettings
+from optimizers.units import metrics_for, units
 from spanlab.base.errors import UsageError
 from spanlab.base.options import option, problem
 from spanlab.detection import (
@@ -27,16 +27,6 @@ from spanlab.detection.specifications import specifications
 from spanlab.models import ModelChoice, TokenPrice
 from spanlab.models.choice import options_for, options_of_environment
 from spanlab.schema.usage import CallLimits
-from spanlab.scoring import METRICS as SPAN_METRICS
-
-_METRIC_TITLES: Final = {
-    **{key.replace("_", "-"): metric.title for key, metric in SPAN_METRICS.items()},
-    "iou+corr": "mean of IoU and Corr",
-    "all": "mean of IoU, Corr and MaxIoU",
-    "verdict-f1": "macro F1 of verdicts on claims",
-    "type-f1": "macro F1 of types of errors in steps",
-    "answer-f1": "F1 of the generator's answers to questions",
-}
 
 
 class SearchOptions(CallLimits, SearchSettings, DetectorSelection):
@@ -68,7 +58,7 @@ class SearchOptions(CallLimits, SearchSettings, DetectorSelection):
         help="iou, corr, max-iou, iou+corr, all or another of spans (default: what the member is "
         "for, or iou); verdict-f1 for detectors that judge claims; type-f1 (types of errors in "
         "steps) or answer-f1 (the generator of `spanlab reason`, on questions) for safe.",
-        titles=_METRIC_TITLES,
+        titles={name: title for unit in units().values() for name, title in unit.metrics.items()},
     )
 
 
@@ -79,9 +69,7 @@ def metrics_of(detector: str) -> tuple[str, ...]:
         UsageError: no detector is called so.
     """
     members = tunable_members()
-    return METRICS[
-        entry_of(members[detector].detector if detector in members else detector).tuned_on
-    ]
+    return metrics_for(entry_of(members[detector].detector if detector in members else detector))
 
 
 def free_name(detector: str, metric: str) -> str:
@@ -155,7 +143,7 @@ def tunable_members() -> dict[str, EnsembleMember]:
         member.signs: EnsembleMember(
             spec.signs,
             member.detector,
-            member.metric or METRICS[entry_of(member.detector).tuned_on][0],
+            member.metric or metrics_for(entry_of(member.detector))[0],
             member.model.model if member.model else "",
         )
         for spec in specs

@@ -23,5 +23,6 @@ ROOM = Room(
             group="Tools",
         ),
     ),
+    offers={"subjects": {"items": "units:ITEMS", "claims": "units:CLAIMS"}},
     jobs={"optimise": Job("Optimisation", "evaluation", "spanlab.optimise", "job:same")},
 )

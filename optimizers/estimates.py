@@ -21,6 +21,7 @@ from optimizers.strategies import (
     n_evaluations,
     n_trials,
 )
+from optimizers.units import units
 from spanlab.detection import entry_of
 from spanlab.detection.estimate import ModelDemand, detector_demands, retriever_demands
 from spanlab.schema import Item, Unit
@@ -77,7 +78,9 @@ def estimate_search(store: Store, request: Optimisation) -> SearchEstimate:
     search = request.search
     examples = choose_examples(store.records(request.dataset), search)
     if search.folds and search.target is None:
-        split_in_folds(examples, search.folds, search.seed)  # says so if there are too few
+        split_in_folds(
+            examples, search.folds, search.seed, search.unit
+        )  # says so if there are too few
     plan = plan_search(search, len(examples))
     demands = [list(detector_demands(_answer(example), search.detector)) for example in examples]
     source = search.detector.retriever
@@ -132,8 +135,8 @@ class SearchPlan(NamedTuple):
 
 def plan_search(search: PromptSearch, items: int) -> SearchPlan:
     """Plan a search on a number of labelled items: cross-validation, then all items."""
-    entry, questions = entry_of(search.detector.detector), search.unit == "questions"
-    predictors = len(entry.generator_prompts if questions else entry.prompts)
+    entry, is_built = entry_of(search.detector.detector), units()[search.unit].build is not None
+    predictors = len(entry.generator_prompts if is_built else entry.prompts)
     fold_sizes = [items - items // search.folds] * search.folds if search.folds else []
     rounds = [_ROUNDS[search.strategy](search, size, predictors) for size in (*fold_sizes, items)]
     held_out = ((2, items),) if search.folds else ()

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 from spanlab.base.errors import UsageError
 from spanlab.base.fields import FrozenModel
 from spanlab.base.options import OptionModel, option
-from spanlab.base.settings import Settings
-from spanlab.detection import DetectorSpec
-from spanlab.models import Meter
-from spanlab.schema import Annotation, AnnotatorKind, Item, Name, Record, Status, Unit
+from spanlab.schema import Annotation, AnnotatorKind, Item, Name, Record, Status
 from spanlab.scoring.verdicts import by_text
 from spanlab.text.extents import Extent, intersection, length
 from spanlab.text.labels import ItemLabels, hard_of, labels_of, vote
@@ -66,11 +63,6 @@ class PartLabel(FrozenModel):
     number: int = 0
 
     @property
-    def unit(self) -> Unit:
-        """What kind of part it is."""
-        return "steps" if self.number else "claims" if self.text else "questions"
-
-    @property
     def name(self) -> str:
         """What names the part in a detector's input: the number of a step, or the text."""
         return str(self.number) if self.number else self.text
@@ -102,22 +94,6 @@ class LabelledItem:
         """A key that no other labelled item has: the item's id, with the part's number and text."""
         part = self.part
         return f"{self.item.id}\n{part.number}\n{part.text}" if part else self.item.id
-
-
-@dataclass(frozen=True)
-class TuningUnit:
-    """A part of items that prompts are tuned on, as a room offers it under "subjects".
-
-    Attributes:
-        labelled: yields the parts that a source has labels for.
-        missing: what there is none of, where there is none; ``{labels}`` is the source.
-        build: makes the object whose predictors are tuned (a ``PartDetector``), given a detector's
-            specification, a meter and the settings; None for the detector itself.
-    """
-
-    labelled: Callable[[Iterable[Record], LabelSource], Iterator[LabelledItem]]
-    missing: str
-    build: Callable[[DetectorSpec, Meter, Settings], object] | None = None
 
 
 class TargetSpan(FrozenModel):

@@ -31,7 +31,9 @@ class DataFold:
     held_out: tuple[LabelledItem, ...]
 
 
-def split_in_folds(examples: Sequence[LabelledItem], count: int, seed: int) -> tuple[DataFold, ...]:
+def split_in_folds(
+    examples: Sequence[LabelledItem], count: int, seed: int, unit: Unit = "items"
+) -> tuple[DataFold, ...]:
     """Split for cross-validation: each item is held out exactly once.
 
     Items with the same question or the same answer stay together, so that nothing held out was
@@ -41,6 +43,7 @@ def split_in_folds(examples: Sequence[LabelledItem], count: int, seed: int) -> t
         examples: labelled items.
         count: number of folds, 2 or more.
         seed: which of the many possible splits.
+        unit: what the examples are, for a message.
 
     Returns:
         ``count`` folds.
@@ -50,7 +53,6 @@ def split_in_folds(examples: Sequence[LabelledItem], count: int, seed: int) -> t
     """
     groups = _groups(examples)
     if len(examples) < FEWEST or len(groups) < count:
-        unit = next((example.part.unit for example in examples if example.part), "items")
         raise UsageError(
             f"{len(examples)} labelled {unit} with {len(groups)} different questions are too few "
             f"for {count} folds: at least {max(FEWEST, count)} are needed; review more items, "
@@ -225,6 +227,7 @@ def _compare_verdicts(folds: Sequence[FoldScores], unit: Unit) -> HeldOut:
             lang: (language.b.mean, language.a.mean) for lang, language in languages.items()
         },
         unit=unit,
+        macro_f1=True,
     )
 
 

@@ -1,11 +1,7 @@
-"""The metrics that an optimiser maximises, and feedback in words on what was wrong.
+"""The metrics that an optimiser maximises on spans and verdicts, with feedback in words.
 
 The targets are the metrics of spans; as in Huang et al. 2025, "UCSC at SemEval-2025 Task 3", also
-the mean of IoU and Corr, and that of both and MaxIoU. Verdicts on claims have ``verdict-f1``,
-types of errors in the steps of reasonings ``type-f1``: one claim or step is right or wrong, so that
-the score of a trial is the share of right ones (accuracy), and macro F1 is what those held out are
-compared by (``optimizers.held_out``). Answers to questions have ``answer-f1``, HotpotQA's F1 of
-their words.
+the mean of IoU and Corr, and that of both and MaxIoU. ``optimizers.units`` has what else is tuned.
 """
 
 from __future__ import annotations
@@ -17,31 +13,14 @@ from typing import Final
 
 from spanlab.base.errors import UsageError
 from spanlab.base.fields import FrozenModel
-from spanlab.detection.entry import DetectorEntry
-from spanlab.schema import Unit
 from spanlab.scoring import METRICS as SPAN_METRICS
-from spanlab.scoring import coarse, score_answer, score_item
+from spanlab.scoring import coarse, score_item
 from spanlab.text.extents import Extent, overlap
 from spanlab.text.labels import ItemLabels
 
 TARGETS: Final = {key.replace("_", "-"): (key,) for key in SPAN_METRICS} | {
     "iou+corr": ("iou", "corr"),
     "all": ("iou", "corr", "max_iou"),
-}
-VERDICT_F1: Final = "verdict-f1"
-TYPE_F1: Final = "type-f1"
-ANSWER_F1: Final = "answer-f1"
-METRICS: Final = {  # by what a detector is tuned on
-    "spans": tuple(TARGETS),
-    "claims": (VERDICT_F1,),
-    "steps": (TYPE_F1, *TARGETS, ANSWER_F1),
-}
-UNITS: Final[dict[str, Unit]] = {VERDICT_F1: "claims", TYPE_F1: "steps", ANSWER_F1: "questions"}
-_SCORED: Final = {  # in words
-    "items": "the spans of answers",
-    "claims": "verdicts on claims",
-    "steps": "types of errors in steps",
-    "questions": "answers to questions",
 }
 _MOST = 5  # mistakes of one kind that the feedback spells out
 _LONGEST = 80  # characters of a quote in it
@@ -53,32 +32,6 @@ class ScoredAnswer(FrozenModel):
 
     score: float
     feedback: str
-
-
-def check_metric(metric: str, tuned: DetectorEntry | None = None) -> None:
-    """Check that a metric exists and scores what a detector is tuned on.
-
-    Args:
-        metric: its name.
-        tuned: the detector; None checks the name alone.
-
-    Raises:
-        UsageError: says which metrics would be right.
-    """
-    names_known = [name for names in METRICS.values() for name in names]
-    if metric not in names_known:
-        raise UsageError(f"no metric named {metric!r}; available: {', '.join(names_known)}")
-    if tuned is not None and metric not in METRICS[tuned.tuned_on]:
-        usual, *_ = METRICS[tuned.tuned_on]
-        raise UsageError(
-            f"the metric {metric!r} scores {_SCORED[unit_of(metric)]}, and {tuned.name!r} is tuned "
-            f"on {_SCORED[unit_of(usual)]} (its metrics: {', '.join(METRICS[tuned.tuned_on])})"
-        )
-
-
-def unit_of(metric: str) -> Unit:
-    """Return the unit that a metric scores: items, claims, steps or questions."""
-    return UNITS.get(metric, "items")
 
 
 def judge(gold: ItemLabels, predicted: ItemLabels, answer: str, target: str) -> ScoredAnswer:
@@ -120,27 +73,9 @@ def judge_verdict(gold: str, predicted: str | None, reason: str = "") -> ScoredA
         predicted, {gold, predicted}
     ):
         return ScoredAnswer(score=1.0, feedback=f"Right: the claim is {predicted}.")
-    why = f" The reason given was: {_shorten(reason)}" if reason else ""
+    why = f" The reason given was: {shorten(reason)}" if reason else ""
     return ScoredAnswer(
         score=0.0, feedback=f"Wrong: the verdict was {predicted or 'none'}, right is {gold}.{why}"
-    )
-
-
-def judge_answer(gold: str, predicted: str | None, reason: str = "") -> ScoredAnswer:
-    """Score an answer to a question by F1 of its words, and say what would be right.
-
-    Args:
-        gold: the right answers, a line each.
-        predicted: the answer; None where there is none, which scores 0.
-        reason: how the answer was reached.
-    """
-    score = score_answer(predicted or "", gold.splitlines()).f1
-    if score == 1.0:
-        return ScoredAnswer(score=score, feedback=f"Right: {predicted}.")
-    why = f" {_shorten(reason)}" if reason else ""
-    right = " or ".join(gold.splitlines())
-    return ScoredAnswer(
-        score=score, feedback=f"The answer was {predicted or 'none'}, right is {right}.{why}"
     )
 
 
@@ -176,10 +111,11 @@ def _overlapping(extent: Extent, extents: Sequence[Extent]) -> list[Extent]:
 
 
 def _quote(answer: str, extent: Extent) -> str:
-    return f"“{_shorten(answer[extent.start : extent.end], _LONGEST)}”"
+    return f"“{shorten(answer[extent.start : extent.end], _LONGEST)}”"
 
 
-def _shorten(text: str, longest: int = _REASON) -> str:
+def shorten(text: str, longest: int = _REASON) -> str:
+    """Return at most so many characters of a text."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 

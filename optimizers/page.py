@@ -20,6 +20,7 @@ from optimizers.panel import (
     use_button,
 )
 from optimizers.programs import registry
+from optimizers.units import units
 from spanlab import jobs
 from spanlab.detection.entry import tunable
 from spanlab.detection.form import start_job
@@ -150,7 +151,6 @@ def _show(estimate: SearchEstimate) -> None:
 
 
 _ALL = "all items"
-_SCORES = {"claims": "Accuracy per claim", "steps": "Accuracy per step"}
 _FULL, _FEW, _BEST = "all items to choose by", "a few items", "best so far"
 
 
@@ -164,7 +164,9 @@ def show_search(view: JobView) -> None:
         return
     chart, best = st.columns([1.2, 1], gap="large")
     with chart:
-        score = _SCORES.get(search.unit, "Score")
+        unit = units().get(search.unit)  # the package that brought it may be gone
+        are_verdicts = unit is not None and unit.are_verdicts
+        score = f"Accuracy per {search.unit.removesuffix('s')}" if are_verdicts else "Score"
         st.altair_chart(curve(trials, score), width="stretch")
     best_prompt = search.best
     with best:

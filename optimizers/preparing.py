@@ -10,17 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 from optimizers.examples import (
     LabelledItem,
-    TuningUnit,
-    labelled_claims,
-    labelled_items,
 )
-from optimizers.metrics import check_metric
 from optimizers.request import PROMPT_TEMPERATURE, TASK_TEMPERATURE, Optimisation, PromptSearch
 from optimizers.subjects import PartDetector, PartSubject, SpanSubject, TuningSubject
 from optimizers.tuning import PromptTuner
+from optimizers.units import check_metric, units
 from optimizers.watching import OnEvent, StoppableMeter
 from spanlab.base.errors import UsageError
-from spanlab.base.inbound import brought
 from spanlab.base.settings import Settings
 from spanlab.detection import Tunable, build, entry_of
 from spanlab.detection.building import OWN_PROMPT
@@ -32,10 +28,6 @@ from spanlab.search import ensure, retriever
 if TYPE_CHECKING:
     from spanlab.storage import Store
 
-_UNITS: Final = {
-    "items": TuningUnit(labelled_items, "no item has finished {labels} labels"),
-    "claims": TuningUnit(labelled_claims, "no item has claims with {labels} verdicts"),
-}
 DRAWING: Final = ("temperature", "top_p", "seed")  # how tokens are drawn
 _AT_ONCE = 16  # items that passages are fetched for
 
@@ -116,7 +108,7 @@ def _build_subject(
 ) -> TuningSubject:
     entry, spec = entry_of(search.detector.detector), search.detector
     detector: object
-    if (made := _unit(search).build) is not None:
+    if (made := units()[search.unit].build) is not None:
         detector, names = made(spec, stopper, settings), entry.generator_prompts
     else:
         detector, names = build(spec, stopper, settings), entry.prompts
@@ -128,20 +120,16 @@ def _build_subject(
     raise UsageError(f"{spec.detector!r} has no prompts of its own to tune")
 
 
-def _unit(search: PromptSearch) -> TuningUnit:
-    unit: TuningUnit = _UNITS.get(search.unit) or brought("subjects", search.unit)
-    return unit
-
-
 def choose_examples(records: Iterable[Record], search: PromptSearch) -> list[LabelledItem]:
     """Return the labelled items, or parts of them, that a search uses, in order of the items' ids.
 
     Raises:
         UsageError: there are none.
     """
+    unit = units()[search.unit]
     items = [
         example
-        for example in _unit(search).labelled(records, search.labels)
+        for example in unit.labelled(records, search.labels)
         if not search.languages or example.item.lang in search.languages
     ]
     items.sort(key=lambda example: example.item.id)
@@ -150,7 +138,7 @@ def choose_examples(records: Iterable[Record], search: PromptSearch) -> list[Lab
         items = [items[index] for index in sorted(drawn)]
     if not items:
         raise UsageError(
-            _unit(search).missing.format(labels=search.labels)
+            unit.missing.format(labels=search.labels)
             + (f" in {', '.join(search.languages)}" if search.languages else "")
             + "; review some, or choose other labels"
         )

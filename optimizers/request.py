@@ -9,7 +9,7 @@ from pydantic import model_validator
 
 from optimizers.examples import LabelSource
 from optimizers.held_out import Transfer
-from optimizers.metrics import check_metric, unit_of
+from optimizers.units import check_metric, unit_of
 from spanlab.base.errors import UsageError
 from spanlab.base.options import OptionModel, option
 from spanlab.detection.spec import DetectorSpec
@@ -156,7 +156,7 @@ class PromptSearch(SearchSettings):
         detector: what is tuned, with the model that will run it; its ``program``, if any, is
             where the search begins.
         prompt_model: writes new instructions; None takes the detector's model.
-        metric: one of ``optimizers.metrics.METRICS`` that fits the detector.
+        metric: one of ``optimizers.units.metrics_for`` that fits the detector.
     """
 
     name: ProgramName

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import dspy
 
 from optimizers.examples import LabelledItem, target_spans
-from optimizers.metrics import ScoredAnswer, judge, judge_answer, judge_verdict, unit_of
+from optimizers.metrics import ScoredAnswer, judge, judge_verdict
+from optimizers.units import unit_of, units
 from spanlab.base.runtime import wait
 from spanlab.detection import Tunable
 from spanlab.schema import Annotation, Item, Status
@@ -126,9 +127,6 @@ class JudgePart(dspy.Module):
         return dspy.Prediction(verdict=prediction.verdict, reason=prediction.reason)
 
 
-_JUDGES: Final = {"questions": judge_answer}  # by unit; the others are right or wrong
-
-
 @dataclass(frozen=True)
 class PartSubject:
     """Tunes the prompts that judge labelled parts of items; the steps before them stay.
@@ -168,7 +166,7 @@ class PartSubject:
     def judge(self, labelled: LabelledItem, prediction: dspy.Prediction) -> ScoredAnswer:
         """Score a prediction against the part's gold label."""
         assert labelled.part is not None
-        score = _JUDGES.get(unit_of(self.metric), judge_verdict)
+        score = units()[unit_of(self.metric)].judge or judge_verdict
         return score(labelled.part.verdict, prediction.verdict, prediction.reason)
 
 

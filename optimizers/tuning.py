@@ -21,6 +21,7 @@ from optimizers.metrics import ScoredAnswer
 from optimizers.request import PromptSearch
 from optimizers.strategies import SearchRound, search_function
 from optimizers.subjects import TuningSubject
+from optimizers.units import units
 from optimizers.watching import (
     OnEvent,
     SearchRemark,
@@ -96,11 +97,11 @@ class PromptTuner:
         if not request.folds:
             return ()
         if request.target is None:
-            return split_in_folds(examples, request.folds, request.seed)
+            return split_in_folds(examples, request.folds, request.seed, request.unit)
         training, in_language = split_by_language(examples, request.target, request.transfer)
         if request.transfer == "others":
             return (DataFold(training, in_language),) if in_language else ()
-        parts = split_in_folds(training, request.folds, request.seed)
+        parts = split_in_folds(training, request.folds, request.seed, request.unit)
         return tuple(
             DataFold(
                 part.training, tuple(e for e in part.held_out if e.item.lang == request.target)
@@ -235,7 +236,7 @@ class PromptTuner:
         self, examples: Sequence[LabelledItem], scored: Sequence[tuple[float, dspy.Prediction]]
     ) -> tuple[JudgedClaim, ...]:
         """Return the verdicts on held-out claims or steps; nothing for other units."""
-        if self.request.unit not in {"claims", "steps"}:
+        if not units()[self.request.unit].are_verdicts:
             return ()
         return tuple(
             JudgedClaim(example.item.id, example.part.verdict, prediction.get("verdict"))

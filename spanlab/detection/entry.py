@@ -18,7 +18,7 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pydantic import JsonValue, ValidationError, ValidatorFunctionWrapHandler, field_validator
 
@@ -252,9 +252,9 @@ class DetectorEntry:
         prompts: the names of the predictors that an optimiser can tune; empty if there are none.
         generator_prompts: the predictors of a generator that it verifies, which can be tuned on
             questions with right answers; none for most.
-        tuned_on: what its prompts are tuned on: the spans of answers, verdicts on their claims
-            (for a ``ClaimDetector`` whose ``program`` has the predictors), or types of errors in
-            their steps.
+        tuned_on: what its prompts are tuned on: "spans" of answers, "claims" (verdicts on them, for
+            a ``ClaimDetector`` whose ``program`` has the predictors), or another unit that a room
+            offers under "subjects".
         estimate: the most model calls that an item of this size will take.
         searches: the most searches that it makes for an item by itself, beside those for the
             item's passages; none for most.
@@ -276,7 +276,7 @@ class DetectorEntry:
     asked: ModelOptions = _AS_IT_COMES
     prompts: tuple[str, ...] = ()
     generator_prompts: tuple[str, ...] = ()
-    tuned_on: Literal["spans", "claims", "steps"] = "spans"
+    tuned_on: str = "spans"
     estimate: Callable[[PromptSize, ChosenOptions], Iterable[CallEstimate]] = _no_calls
     searches: Callable[[PromptSize, ChosenOptions], int] = _no_searches
     data: Callable[[Any], Iterable[Path]] = _no_data

@@ -22,8 +22,7 @@ class TunedPredictor(FrozenModel):
     demos: Annotated[tuple[Demo, ...], Field(max_length=200)] = ()
 
 
-# Of what a program is tuned and measured on.
-Unit = Literal["items", "claims", "steps", "questions"]
+Unit = Name  # of what a program is tuned and measured on: items, or what a room offers
 
 
 class HeldOutScore(FrozenModel):
@@ -39,8 +38,8 @@ class HeldOut(FrozenModel):
 
     ``difference`` is tuned minus untuned, paired by item; ``p`` in (0, 1] is the chance of one at
     least as large if the two were equally good. ``languages`` maps a language to the two means.
-    ``items`` counts what the ``unit`` says. Of claims all figures are macro F1s of verdicts, of
-    steps macro F1s of types of errors.
+    ``items`` counts what the ``unit`` says. With ``macro_f1`` all figures are macro F1s, as of
+    verdicts on claims or types of errors in steps.
     """
 
     items: Count
@@ -51,11 +50,13 @@ class HeldOut(FrozenModel):
     p: float
     languages: dict[str, tuple[float, float]]
     unit: Unit = "items"
+    macro_f1: bool = False
 
     @property
     def is_macro_f1(self) -> bool:
         """Whether the figures are macro F1s, not means over items."""
-        return self.unit in {"claims", "steps"}
+        # Programs of 1.0 do not say so.
+        return self.macro_f1 or self.unit in {"claims", "steps"}
 
     @property
     def better(self) -> bool:

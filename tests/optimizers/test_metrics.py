@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
+from optimizers import units
 from optimizers.metrics import judge, judge_verdict
+from spanlab import doors
 from spanlab.base.errors import UsageError
+from spanlab.detection.entry import DetectorEntry
 from spanlab.schema import Verdict
 from spanlab.text.extents import Extent
 from spanlab.text.labels import ItemLabels, SoftLabel
@@ -111,3 +118,28 @@ def test_a_verdict_is_right_where_it_says_what_gold_says(
         else f"Wrong: the verdict was {said or 'none'}, right is {gold}. "
         "The reason given was: so it is written"
     )
+
+
+def test_a_package_brings_what_is_tuned_and_its_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = replace(units.CLAIMS, metrics={"word-f1": "F1 of words"}, scored="words")
+    offered = (
+        doors.Offer("words", f"{__name__}:WORDS", "mine"),
+        doors.Offer("broken", f"{__name__}:NONE", "mine"),
+    )
+    monkeypatch.setitem(globals(), "WORDS", words)
+    monkeypatch.setitem(sys.modules, __name__, SimpleNamespace(WORDS=words))
+    monkeypatch.setattr(
+        doors, "_of_other_packages", lambda kind, _path: offered if kind == "subjects" else ()
+    )
+    units.units.cache_clear()
+    mine = DetectorEntry(name="mine", what="", needs="", tuned_on="words")
+    try:
+        assert units.metrics_for(mine) == ("word-f1",)
+        assert units.unit_of("word-f1") == "words"
+        with pytest.raises(UsageError, match=r"the spans of answers, and 'mine' is .* words"):
+            units.check_metric("iou", mine)
+    finally:
+        units.units.cache_clear()
+    with pytest.raises(UsageError, match="no installed package has a subject 'words'"):
+        monkeypatch.undo()
+        units.metrics_for(mine)

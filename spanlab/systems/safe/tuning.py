@@ -9,17 +9,18 @@ from optimizers.examples import (
     LabelledItem,
     LabelSource,
     PartLabel,
-    TuningUnit,
     check_source,
     majority,
     sources_of,
 )
+from optimizers.metrics import ScoredAnswer, shorten
+from optimizers.units import TuningUnit
 from spanlab.base.settings import Settings
 from spanlab.detection import DetectorSpec
 from spanlab.detection.building import kit_of
 from spanlab.models import Meter
 from spanlab.schema import Record
-from spanlab.scoring import RIGHT
+from spanlab.scoring import RIGHT, score_answer
 from spanlab.systems.safe.steps import error_marked, right_answers, steps_in
 
 
@@ -56,9 +57,36 @@ def _reasoner(spec: DetectorSpec, meter: Meter, settings: Settings) -> object:
     return StepReasoner(kit_of(spec, meter, settings), ReasonOptions())
 
 
-STEPS = TuningUnit(labelled_steps, "no item has steps with {labels} types of errors")
+def judge_answer(gold: str, predicted: str | None, reason: str = "") -> ScoredAnswer:
+    """Score an answer to a question by F1 of its words, and say what would be right.
+
+    Args:
+        gold: the right answers, a line each.
+        predicted: the answer; None where there is none, which scores 0.
+        reason: how the answer was reached.
+    """
+    score = score_answer(predicted or "", gold.splitlines()).f1
+    if score == 1.0:
+        return ScoredAnswer(score=score, feedback=f"Right: {predicted}.")
+    why = f" {shorten(reason)}" if reason else ""
+    right = " or ".join(gold.splitlines())
+    return ScoredAnswer(
+        score=score, feedback=f"The answer was {predicted or 'none'}, right is {right}.{why}"
+    )
+
+
+STEPS = TuningUnit(
+    labelled_steps,
+    "no item has steps with {labels} types of errors",
+    {"type-f1": "macro F1 of types of errors in steps"},
+    "types of errors in steps",
+    also=("items", "questions"),
+)
 QUESTIONS = TuningUnit(
     labelled_questions,
     "no item has a question with right answers in its meta (`answers`)",
-    _reasoner,
+    {"answer-f1": "F1 of the generator's answers to questions"},
+    "answers to questions",
+    judge_answer,
+    build=_reasoner,
 )
