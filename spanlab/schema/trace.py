@@ -259,7 +259,7 @@ def _model(kind: str) -> type[TraceStep] | type[OtherStep]:
         model = offered.load()
         if issubclass(model, TraceStep):
             return cast(type[TraceStep], model)
-        problem = "is no TraceStep"
+        problem = "does not extend TraceStep"
     except Exception as error:  # noqa: BLE001 - whatever breaks there, the trace can be read
         problem = f"is broken: {type(error).__name__}: {error}"
     warn(f"the step {kind!r} of {offered.package} {problem}", stacklevel=2)
