@@ -165,7 +165,7 @@ def _uses(annotation: Annotation) -> set[int]:
     used = {quote.passage for quote in _evidence(annotation)}
     for step in annotation.trace:
         if isinstance(step, TraceStep):
-            used |= step.read()
+            used |= step.passages_read()
     return used
 
 

@@ -65,7 +65,7 @@ class TraceStep(FrozenModel):
         """Return what it quotes of passages, by the names of its fields."""
         return {name: value for name, value in self if isinstance(value, PassageQuote)}
 
-    def read(self) -> set[int]:
+    def passages_read(self) -> set[int]:
         """Return the indices of all passages that it names."""
         return {*getattr(self, "passages", ()), *(q.passage for q in self.quoted().values())}
 
