@@ -29,7 +29,7 @@ from spanlab.ui.messages import errors_shown, tell_after_rerun
 
 _UNDECIDED = {
     UndecidedRule.REJECTED: "Rejected",
-    UndecidedRule.LIKELY: "Accepted if likely (probability above 0.5), else rejected",
+    UndecidedRule.LIKELY: "Accept likely ones, reject the rest",
     UndecidedRule.ASK: "Ask each time",
 }
 _PEOPLE = {  # always blind, shown when done

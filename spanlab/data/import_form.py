@@ -30,7 +30,7 @@ _PREDICTIONS = "Predictions"
 _ANNOTATIONS = "Annotations"
 _KINDS = {
     _ITEMS: "Answers to review, with or without labels.",
-    _PREDICTIONS: "What a system marked in items that a dataset has, joined by their id.",
+    _PREDICTIONS: "A system's spans, matched to existing items by ID.",
     _ANNOTATIONS: "What people and detectors marked in items that a dataset has, by their names.",
 }
 _BESIDE = 3  # boxes in a row
@@ -160,7 +160,7 @@ def _ask_files() -> tuple[Sequence[UploadedFile], Sequence[str]]:
         "Path, glob or folder",
         placeholder="/data/answers/*.jsonl",
         key=f"import-path-{_round()}",
-        help="As the machine sees it on which the app runs. Nothing is uploaded, so this is the "
+        help="The path on the server. Nothing is uploaded, so this is the "
         "way for very large files. A folder is read as Hugging Face's datasets saves one: its "
         "Arrow or parquet files.",
     )
@@ -212,8 +212,8 @@ def _ask_columns(layout: RecordLayout) -> Mapping[str, str] | None:
     show_samples(layout.samples)
     st.markdown(
         "**Columns**",
-        help="Which column of the table, or field of the JSON, holds what. A dot leads inside: "
-        "output.text, or documents.content for all of a list.",
+        help="Which column of the table, or field of the JSON, holds what. Use dots for "
+        "nested fields: output.text, or documents.content for all of a list.",
     )
     guesses = layout.guesses
     columns: dict[str, str] = {}

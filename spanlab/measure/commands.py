@@ -79,7 +79,7 @@ def measure(
     """Measure how often answers are hallucinated, from a detector's marks and a few reviews.
 
     With --annotator it is planned and stored with the dataset; without, its state is shown. Items
-    are reviewed in one fixed order, and every beginning of it is a valid sample.
+    are reviewed in one fixed order: what has been reviewed so far is always a valid sample.
 
     \b
     spanlab measure mine --annotator offline --by lang --within .03

@@ -114,7 +114,7 @@ def choose_measurement(summary: DatasetSummary, reviewer: str) -> MeasuredItems 
     is_chosen = st.checkbox(
         "The measurement's sample",
         **key,
-        help="In the one order that its plan fixes: every beginning of it is a valid sample.",
+        help="You can stop at any time: what you have reviewed is a valid sample.",
     )
     if not is_chosen:
         return None
@@ -159,7 +159,7 @@ def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
         max_chars=200,
         placeholder="Question, answer, comment or id",
         **_kept("text"),
-        help="Words or beginnings of words; all of them must stand in one of these texts.",
+        help="All words must occur in the item (question, answer, ID), or all in one comment.",
     )
     left, right = st.columns(2)
     with left:
@@ -171,7 +171,7 @@ def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
             (0.0, 1.0),
             step=0.05,
             **_kept("prob"),
-            help="Of any detector, or of the one chosen beside.",
+            help="Of any detector, or of the one selected.",
         )
         plan = _ask_plan(summary.settings, reviewer)
     with right:
