@@ -11,6 +11,7 @@ import typer.main
 from typer.core import TyperGroup
 
 from spanlab import doors
+from spanlab.cli.former import as_now
 
 
 class CommandGroup(TyperGroup):
@@ -26,6 +27,10 @@ class CommandGroup(TyperGroup):
         if cmd_name in self._offered and self.commands[cmd_name] is None:
             self.commands[cmd_name] = _load_command(cmd_name, self._offered[cmd_name].place)
         return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Take the words of 1.0, too, as the command and its options are called now."""
+        return super().resolve_command(ctx, args[:1] + as_now(args[0], args[1:]))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands from what stands here of them."""

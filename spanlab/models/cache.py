@@ -23,14 +23,16 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+from warnings import warn
 
-from spanlab.base.errors import StoreError
+from spanlab.base.errors import DeprecatedWarning, StoreError
 from spanlab.base.runtime import SingleFlight
 from spanlab.base.settings import Settings
 from spanlab.schema import storable_json
 
 Answer = dict[str, object]
 _BUSY_SECONDS = 30.0  # that a write waits for those of other processes
+_FORM = 1  # of the file, as its user_version: 1.0 wrote none
 
 
 class AnswerCache(ABC):
@@ -117,6 +119,23 @@ class AnswerFile(AnswerCache):
             self._reading, self._writing = self._connect(), self._connect()
         except (OSError, sqlite3.Error) as error:
             raise self._trouble(error) from error
+
+    def tell_of_earlier(self) -> None:
+        """Warn, the first time, of replies of 1.0: most of its prompts are asked no more."""
+        try:
+            if self._writing.execute("PRAGMA user_version").fetchone() != (0,):
+                return
+            has_replies = self._writing.execute("SELECT 1 FROM answers LIMIT 1").fetchone()
+            self._writing.execute(f"PRAGMA user_version = {_FORM}")
+        except sqlite3.Error as error:
+            raise self._trouble(error) from error
+        if has_replies:
+            warn(
+                f"{self._path} has replies to prompts of 1.0, which have changed: models are "
+                "asked once more; delete the file to free its space",
+                DeprecatedWarning,
+                stacklevel=2,
+            )
 
     async def forget(self, key: str) -> None:
         """Drop an answer, if there is one."""
@@ -205,13 +224,16 @@ def answer_cache(settings: Settings, name: Literal["models", "retrieval"]) -> An
         StoreError: it cannot be used.
     """
     if settings.database_url.startswith("sqlite"):
-        return answer_file(settings.home / "cache" / name)
+        kept = answer_file(settings.home / "cache" / name)
+        if name == "models":
+            kept.tell_of_earlier()
+        return kept
 
     with _opening:
         return _open_table(settings, name)
 
 
-def answer_file(folder: Path) -> AnswerCache:
+def answer_file(folder: Path) -> AnswerFile:
     """Return the cache of a directory that this process shares; see ``AnswerFile``."""
     with _opening:
         return _open_file(folder.resolve())
@@ -219,7 +241,7 @@ def answer_file(folder: Path) -> AnswerCache:
 
 # One cache for each place: who asks the same at the same time has to meet there.
 @cache
-def _open_file(folder: Path) -> AnswerCache:
+def _open_file(folder: Path) -> AnswerFile:
     return AnswerFile(folder)
 
 

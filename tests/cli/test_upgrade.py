@@ -51,8 +51,25 @@ def test_a_program_of_1_0_0_is_used_and_replies_are_asked_for_once_more(spanlab:
     words = ("annotate", "reviewed.jsonl", "--detector", "ucsc-extract", "-o", "out.jsonl")
     with ModelServer(lambda ask: say_fields(parts=[wrong])) as server:
         at = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "any", "SPANLAB_MODEL": "scripted"}
-        spanlab(*words, **at)
+        first = spanlab(*words, **at)
+        assert "has replies to prompts of 1.0, which have changed" in first.stderr
         asked = len(server.requests)
         assert "Quote it." in server.requests[0].text  # the program's instruction
-        spanlab(*words, **at)
+        assert "prompts of 1.0" not in spanlab(*words, **at).stderr
         assert len(server.requests) == asked > 0
+
+
+def test_options_of_1_0_0_are_taken_and_say_what_to_type(spanlab: Run) -> None:
+    words = ("--test-items", "1", "--pass-at=.5", "--retry")
+    done = spanlab("campaign", "mine", *words)
+    told = "--test-items is deprecated: type --known test_items=1"
+    assert (done.returncode, told in done.stderr) == (0, True), done.stderr
+    now = spanlab("campaign", "mine", "--known", "test_items=1")
+    assert (now.returncode, "deprecated" in now.stderr) == (0, False), now.stderr
+    key = spanlab("keys", "create", "--role", "lead", "--expires", "2w")
+    assert (key.returncode, "--expires is deprecated: type --days 14" in key.stderr) == (0, True)
+
+
+def test_a_command_of_1_0_0_that_is_gone_says_where_it_went(spanlab: Run) -> None:
+    gone = spanlab("invitations", "create", "mine", "--expires", "7d")
+    assert (gone.returncode, "made on the page Campaign" in gone.stderr) == (2, True), gone.stderr
