@@ -286,7 +286,8 @@ def idle(page: Page) -> None:
 
 
 def open_detectors(page: Page) -> None:
-    """Open the list of all detectors on the page Detect."""
+    """Open the list of all detectors on the page Detect, once nothing is drawn anew any more."""
+    idle(page)
     page.get_by_text(re.compile(r"^All \d+ detectors$")).click()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from agent_answers import ARTICLE, FACT, THOUGHT, TITLE, agent
-from driving import Desk, choose, open_detectors
+from driving import Desk, choose, idle, open_detectors
 from playwright.sync_api import Page, expect
 from pursuit_answers import CLAIM, FIRST, ITEM, SNIPPET, WINDOW, PursuitModel, ScriptedWeb, html
 from serving import PATIENCE, Server, serving
@@ -114,7 +114,7 @@ def test_an_agent_asks_a_tool_server_and_what_it_found_is_recalled_for_the_next_
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Test the tool servers").click()
     expect(page.get_by_text("wikipedia.wikipedia_facts: Read the key facts")).to_be_visible()
-    page.get_by_role("button", name="Start").click()
+    start(page)
     said = {name: wait_for(desk, name, "mermaid", "refuted") for name in claims}
     assert web.read.count("/w/api.php") == 1
     recalls = {name: [step.kind for step in said[name].trace].count("recall") for name in claims}
@@ -143,7 +143,7 @@ def detect(desk: Desk, place: str, verdict: Verdict) -> None:
     """Run papelo where a place of the Detect page says, until it has come to a verdict."""
     choose_detector(desk, place, "papelo")
     choose(desk.page, "Source of passages", "A search API")
-    desk.page.get_by_role("button", name="Start").click()
+    start(desk.page)
     wait_for(desk, "tower", "papelo", verdict)
 
 
@@ -154,6 +154,12 @@ def choose_detector(desk: Desk, place: str, detector: str) -> None:
     page.get_by_text(detector, exact=True).first.click()
     page.get_by_text(f"Options of {detector}").click()
     choose(page, "Claims", "answer")
+
+
+def start(page: Page) -> None:
+    """Press Start where no rerun is about to draw it anew."""
+    idle(page)
+    page.get_by_role("button", name="Start").click()
 
 
 def wait_for(desk: Desk, item: str, detector: str, verdict: Verdict) -> Annotation:

@@ -190,7 +190,7 @@ def test_what_is_saved_has_the_format_that_its_name_ends_in(
         assert [record.item.answer for record in spanlab.load(path)] == ["y"]
 
 
-@pytest.mark.parametrize("name", ["x.xlsx", "x.json", "x.html", "x.tsv.gz"])
+@pytest.mark.parametrize("name", ["x.xlsx", "x.json", "x.pdf", "x.tsv.gz"])
 def test_an_ending_of_no_format_is_refused_and_names_the_others(tmp_path: Path, name: str) -> None:
     known = r"these do: \.jsonl \(spanlab\), .*\.csv \(csv\), \.parquet \(parquet\), \.zip"
     with pytest.raises(UsageError, match=known):
