@@ -132,7 +132,7 @@ class AnswerFile(AnswerCache):
         if has_replies:
             warn(
                 f"{self._path} has replies to prompts of 1.0, which have changed: models are "
-                "asked once more; delete the file to free its space",
+                "asked once more where a prompt is another now",
                 DeprecatedWarning,
                 stacklevel=2,
             )
