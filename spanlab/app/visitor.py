@@ -62,8 +62,8 @@ def ask_to_log_in(actor: Actor) -> None:
         if actor is NOBODY and not has_provider():
             st.markdown("People come here by invitation: open the link that you were sent.")
             st.caption(
-                "If it has ended, or was opened in another browser, ask whoever sent it for "
-                "another one. The command that runs spanlab here says a link for its lead."
+                "If it has expired, or was opened in another browser, ask for a new one. The "
+                "command that runs spanlab here prints a link for its lead."
             )
         elif actor is NOBODY:
             st.markdown("Please log in.")

@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable
 from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import from_json
+
+from spanlab.base.errors import UsageError
 
 Offset = Annotated[int, Field(strict=True, ge=0)]
 Count = Annotated[int, Field(strict=True, ge=0)]
@@ -15,6 +17,7 @@ Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Rate = Annotated[float, Field(gt=0.0, le=1_000_000.0)]  # model calls a minute
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,8}(-[A-Za-z0-9]{1,8})*$")]
+_NAME: TypeAdapter[str] = TypeAdapter(Name)
 _T = TypeVar("_T")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # half an emoji, which JSON can escape
 
@@ -31,6 +34,23 @@ class FrozenModel(BaseModel):
 
     # Of a text with any constraint pydantic checks that it has no lone surrogate.
     model_config = ConfigDict(frozen=True, extra="forbid", str_min_length=0)
+
+
+def check_name(name: str, owner: str) -> None:
+    """Check that something may be called ``name``.
+
+    Args:
+        name: the name.
+        owner: what would have it, such as "a dataset".
+
+    Raises:
+        UsageError: it is empty, too long, or has control characters.
+    """
+    try:
+        _NAME.validate_python(name)
+    except ValidationError:
+        rule = "use 1 to 200 characters, without control characters"
+        raise UsageError(f"{name!r} is not a valid name for {owner}: {rule}") from None
 
 
 def storable(value: _T, unwanted: re.Pattern[str] = _LONE_SURROGATE) -> _T:

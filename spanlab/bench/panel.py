@@ -45,7 +45,7 @@ def _show(_summary: DatasetSummary, _names: Collection[str]) -> None:
     try:
         table = read_table(Path(view.request["output"]))
     except UsageError as error:
-        st.info(f"{plain(str(error))}: it is under way, or lies on another machine.")
+        st.info(f"{plain(str(error))}: it is running, or is on another machine.")
         return
     st.caption("Detectors and controls on datasets in files, not on the dataset above.")
     for result_table in table.results:

@@ -23,7 +23,7 @@ def campaign(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="How items whose answer is known tell how well people mark: labels=gold says "
+            help="How items whose answer is known show how well people mark: labels=gold says "
             "whose labels the known answers are (separate names by commas), share=.1 hides one in "
             "ten among others, warn_below=.5 is an IoU, test_items=5 are a test before people "
             "begin, passed at pass_at=.5, again with retry=yes; none for not at all. Repeatable.",
@@ -34,13 +34,13 @@ def campaign(
     ] = None,
     give_back: Annotated[str | None, typer.Option(help="Undo --take-back for this person.")] = None,
     let_in: Annotated[
-        str | None, typer.Option(help="Let this person begin without having passed the test.")
+        str | None, typer.Option(help="Let this person start without having passed the test.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Confirm --take-back.")] = False,
 ) -> None:
     """Report what people have done, what is left, how well they work, and when they finish.
 
-    Items with known answers tell how well people mark: hidden among the others in Review, in a
+    Items with known answers show how well people mark: hidden among the others in Review, in a
     dataset where reviewers never see what others marked, or as a short test before they begin.
     Known are the gold labels that came with the dataset, unless labels=NAME says otherwise; what
     your team decides under Adjudicate never becomes a known answer.

@@ -190,7 +190,7 @@ def _show_pairs(
     order = sorted(clustered(drawn), key=lambda name: name in people)
     st.caption(
         "In each cell the figure and, small, the number of items that both have finished. "
-        "Gold labels, votes and detectors come first; those who agree stand side by side. The "
+        "Gold labels, votes and detectors come first; those who agree are side by side. The "
         "matrix scrolls."
     )
     table = pair_table(drawn)

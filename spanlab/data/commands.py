@@ -61,7 +61,7 @@ def datasets(
 ) -> None:
     """List the datasets with their settings and annotators, or show one and change its settings.
 
-    Each annotator stands with the number of items per state: not annotated, done (possibly
+    Each annotator is shown with the number of items per state: not annotated, done (possibly
     without spans), failed or skipped. How far people are with a plan (--overlap, --assign) is what
     `spanlab campaign` says.
 
@@ -156,7 +156,7 @@ def merge(
     annotator: Known,
     into: Annotated[str, typer.Argument(metavar="INTO", help="Whose annotations they become.")],
 ) -> None:
-    """Make two annotators one; where both annotated an item, what INTO said stays.
+    """Make two annotators one; where both annotated an item, INTO's annotation is kept.
 
     \b
     spanlab annotators merge mine ana anna
@@ -211,7 +211,7 @@ def gold(
         bool, typer.Option("--undo", help="Count gold labels as a person of that name.")
     ] = False,
 ) -> None:
-    """Copy what a person finished as gold labels; the person goes on under their own name.
+    """Copy what a person finished as gold labels; the person continues under their own name.
 
     \b
     spanlab annotators gold mine anna

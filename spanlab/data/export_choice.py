@@ -104,7 +104,7 @@ class ExportChoice(OptionModel):
     known_items: bool = option(
         True,
         title="Items with known answers, too",
-        help="Items whose answer is known, which tell how well people mark, are written like the "
+        help="Items whose answer is known, which show how well people mark, are written like the "
         "others, or left out.",
     )
 

@@ -179,7 +179,7 @@ def show_samples(samples: Sequence[Mapping[str, Any]]) -> None:
         return
     rows = [{name: _cell(value) for name, value in sample.items()} for sample in samples[:_SHOWN]]
     names = list(dict.fromkeys(name for row in rows for name in row))
-    st.markdown(f"**The first {counted(len(rows), 'record')} as they stand**")
+    st.markdown(f"**The first {counted(len(rows), 'record')}, unchanged**")
     st.dataframe(
         text_grid([{name: row.get(name, "") for name in names} for row in rows]),
         hide_index=True,

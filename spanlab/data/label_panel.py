@@ -223,8 +223,8 @@ def _find_problems(index: int, values: Sequence[Mapping[str, str]]) -> dict[str,
     key = fields["key"]
     if key and key not in "123456789":
         action = next((binding.does for binding in KEYS if key in binding.keys), None)
-        used = f"“{key}” is a key of Review already ({action})" if action else f"“{key}” is none"
-        problems["key"] = f"{used}: labels have the digits 1 to 9"
+        reason = f"a key of Review already ({action})" if action else "not a digit"
+        problems["key"] = f"“{key}” is {reason}: labels have the digits 1 to 9"
     elif key and key in (row["key"] for row in rows_above):
         other_name = next(row["name"] for row in rows_above if row["key"] == key)
         problems["key"] = f"“{key}” is the key of “{other_name}” already"

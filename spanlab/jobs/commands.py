@@ -69,7 +69,7 @@ def pause(job_id: JobId) -> None:
 
 @app.command()
 def resume(job_id: JobId, queue: Queue = False) -> None:
-    """Go on with a paused or cancelled job, here or with --queue wherever a worker is.
+    """Continue a paused or cancelled job, here or with --queue wherever a worker is.
 
     \b
     spanlab jobs resume 3f2a --queue

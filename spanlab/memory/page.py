@@ -191,7 +191,7 @@ def _delete(stored: StoredEntry) -> None:
 def _import(scope: str) -> None:
     with st.popover("Import…", icon=":material/upload_file:", width="content"):
         upload = st.file_uploader("JSONL file exported from a memory", type="jsonl")
-        into = st.text_input("Scope", scope, help="Leave empty for the scope of everybody.").strip()
+        into = st.text_input("Scope", scope, help="Leave empty for the shared memory.").strip()
         if st.button("Import", type="primary", disabled=upload is None) and upload is not None:
             with errors_shown("The lines before it are imported."):
                 number = import_lines(_memory(), into, upload, upload.name)

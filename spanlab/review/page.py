@@ -121,7 +121,7 @@ def _offer_test(summary: DatasetSummary, reviewer: str, state: EntranceState) ->
         return
     label = "Begin" if state.stage == "begin" else "Try again"
     if st.button(label, type="primary", icon=":material/play_arrow:"):
-        with errors_shown("Ask whoever leads this dataset to let you in."):
+        with errors_shown("Ask the dataset's lead to let you start."):
             begin_test(review_store(summary.name), summary.name, reviewer)
             st.rerun()
 
@@ -165,7 +165,7 @@ def _say_unknown(dataset: str, item: str) -> None:
     name, where = common.plain(item), common.plain(dataset)
     st.warning(f"There is no item “{name}” in the dataset “{where}”.", icon=":material/search_off:")
     span_editor.draw_unsaved(dataset, item=item)  # written before the item was somebody else's
-    common.link("review", "Go on with the queue", icon=":material/edit_note:", dataset=dataset)
+    common.link("review", "Continue with the queue", icon=":material/edit_note:", dataset=dataset)
 
 
 @st.cache_resource

@@ -75,7 +75,7 @@ def _ask_plan(settings: DatasetSettings, reviewer: str) -> _QueuePlan:
     people = settings.assigned_to
     people_per_item = "1 person" if settings.overlap == 1 else f"{settings.overlap} people"
     planned = st.checkbox(
-        "Assigned to you" if people else f"Needed from you ({people_per_item} per item)",
+        "Assigned to you" if people else f"Only items that still need you ({people_per_item} each)",
         value=True,
         **_kept("planned"),
         help=f"The settings of this dataset ask for {people_per_item} per item. Items that you "
@@ -87,7 +87,8 @@ def _ask_plan(settings: DatasetSettings, reviewer: str) -> _QueuePlan:
         return {"unfinished": True, "max_annotators": settings.overlap - 1, "reserve": True}
     share = settings.share_of(reviewer)
     if share is None:
-        st.caption(f"Items of this dataset are assigned to {len(people)} others.")
+        others = "1 other person" if len(people) == 1 else f"{len(people)} other people"
+        st.caption(f"This dataset is assigned to {others}.")
         return {}
     # Reserved, too: after people left or came back, more than these may be asked for an item.
     return {
@@ -112,7 +113,7 @@ def choose_measurement(summary: DatasetSummary, reviewer: str) -> MeasuredItems 
     if is_asked_for or key["key"] not in st.session_state:
         st.session_state[key["key"]] = is_asked_for or reviewer in plan.reviewers
     is_chosen = st.checkbox(
-        "The measurement's sample",
+        "Measurement sample",
         **key,
         help="You can stop at any time: what you have reviewed is a valid sample.",
     )

@@ -59,21 +59,22 @@ def may_review(summary: DatasetSummary, name: str) -> bool:
     """
     if not name:
         st.info(
-            "Say who reviews, under Queue: the name goes with every span that you mark.",
+            "Enter your name under Queue. It is saved with every span you mark.",
             icon=":material/person:",
         )
         return False
     try:
         check_reviewer(summary, name)
     except UsageError as error:
-        show_error(error, "Type another name under Queue.")
+        is_given = store().own_name(summary.name) is not None
+        show_error(error, "Ask the lead for another name." if is_given else "")
         return False
     if store().own_name(summary.name) is not None:
         return True
     if has_reviewed(summary, name) and name not in _confirmed_names():
         st.info(
             f"“{plain(name)}” has annotated “{plain(summary.name)}” before. If this is you, "
-            "continue; if not, type another name under Queue.",
+            "continue; if not, use another name (under Queue).",
             icon=":material/person:",
         )
         st.button(f"Continue as {plain(name)}", type="primary", on_click=_confirm, args=(name,))

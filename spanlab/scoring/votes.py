@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import TypeAdapter, ValidationError
-
 from spanlab.base.errors import UsageError
-from spanlab.schema import Annotation, AnnotatorKind, Name, Record
+from spanlab.base.fields import check_name
+from spanlab.schema import Annotation, AnnotatorKind, Record
 from spanlab.scoring.reliability import rate_raters
 from spanlab.storage.datasets import check_annotators, summary_of
 from spanlab.text.labels import vote
@@ -55,7 +54,7 @@ def vote_dataset(  # noqa: PLR0913 - all choices of a vote, by name
         UsageError: no annotators were named, the vote would be one of its own voters, its name
             cannot name an annotator, or weights are asked for of voters with too few items.
     """
-    _check_name(name)
+    check_name(name, "a vote")
     names = list(dict.fromkeys(annotators))
     if not names:
         raise UsageError("a vote needs annotators, for example --annotators offline,anna")
@@ -107,7 +106,7 @@ def vote_records(
     Raises:
         UsageError: the name cannot name an annotator, or somebody who is no vote has it.
     """
-    _check_name(name)
+    check_name(name, "a vote")
     for record in records:
         _check_free(record, name)
         voters = [
@@ -117,15 +116,6 @@ def vote_records(
         ]
         result = _vote(record, voters, name, cleanup)
         yield record if result is None else _add_vote(record, result)
-
-
-def _check_name(name: str) -> None:
-    try:
-        TypeAdapter(Name).validate_python(name)
-    except ValidationError:
-        raise UsageError(
-            f"{name!r} cannot name a vote: 1 to 200 characters without control characters"
-        ) from None
 
 
 def _check_free(record: Record, name: str) -> None:

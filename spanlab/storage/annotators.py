@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -23,7 +22,8 @@ from sqlalchemy import (
 )
 
 from spanlab.base.errors import NotFoundError, StoreError, UsageError
-from spanlab.schema import Annotation, AnnotatorKind, DatasetSettings, Name
+from spanlab.base.fields import check_name
+from spanlab.schema import Annotation, AnnotatorKind, DatasetSettings
 from spanlab.storage import campaigns, queues, search
 from spanlab.storage.catalog import (
     AnnotatorRow,
@@ -36,8 +36,6 @@ from spanlab.storage.items import lock, to_json
 from spanlab.storage.queue_values import stored_at, update_values
 from spanlab.storage.tables import annotated, annotators, loads, operations, reservations, reviews
 
-_NAME: TypeAdapter[str] = TypeAdapter(Name)
-
 
 def rename(connection: Connection, dataset: DatasetRow, name: str, new: str) -> None:
     """Give an annotator another name, which all that mentions it then has.
@@ -49,12 +47,7 @@ def rename(connection: Connection, dataset: DatasetRow, name: str, new: str) -> 
     """
     by_name = _lock_dataset(connection, dataset)
     annotator = _find(by_name, dataset, name)
-    try:
-        _NAME.validate_python(new)
-    except ValidationError as error:
-        raise UsageError(
-            f"{new!r} cannot name an annotator: 1 to 200 characters without control characters"
-        ) from error
+    check_name(new, "an annotator")
     if new in by_name:
         raise StoreError(
             f"{dataset.name!r} has an annotator {new!r} already: merge the two instead"

@@ -17,10 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from pydantic import TypeAdapter, ValidationError
-
 from spanlab import doors
 from spanlab.base.errors import UsageError
+from spanlab.base.fields import check_name
 from spanlab.schema import (
     ADJUDICATED,
     Annotation,
@@ -28,7 +27,6 @@ from spanlab.schema import (
     AnnotatorSummary,
     DatasetSettings,
     DatasetSummary,
-    Name,
     Permission,
     QueuePage,
     QueuePlace,
@@ -225,7 +223,6 @@ class BlindStore(Store):
         )
 
 
-_NAME: TypeAdapter[str] = TypeAdapter(Name)
 _WORDS = {
     AnnotatorKind.DETECTOR: "a detector",
     AnnotatorKind.VOTE: "a vote",
@@ -248,12 +245,7 @@ def check_reviewer(summary: DatasetSummary, name: str) -> None:
     Raises:
         UsageError: it is no name, or one of a detector, a vote or gold labels.
     """
-    try:
-        _NAME.validate_python(name)
-    except ValidationError as error:
-        raise UsageError(
-            f"{name!r} cannot name a reviewer: 1 to 200 characters without control characters"
-        ) from error
+    check_name(name, "a reviewer")
     if has_reviewed(summary, name):
         return
     reserved = {kind.value: kind for kind in _WORDS} | {ADJUDICATED: AnnotatorKind.GOLD}
@@ -266,6 +258,5 @@ def check_reviewer(summary: DatasetSummary, name: str) -> None:
     kind = reserved.get(name.casefold())
     if kind is not None:
         raise UsageError(
-            f"“{name}” is the name of {_WORDS[kind]} and cannot be a reviewer's: "
-            "choose another, such as your own name"
+            f"the name “{name}” belongs to {_WORDS[kind]}: use another, such as your own name"
         )

@@ -8,23 +8,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from spanlab.base.errors import NotFoundError, StoreError, UsageError
+from spanlab.base.fields import check_name
 from spanlab.schema import (
     AnnotatorKind,
     AnnotatorSummary,
     DatasetSettings,
     DatasetSummary,
-    Name,
     Status,
 )
 from spanlab.storage.engine import is_writing, look_up_once
 from spanlab.storage.tables import READY, annotators, datasets, labels, languages, operations
-
-_NAME: TypeAdapter[str] = TypeAdapter(Name)
 
 
 @dataclass(frozen=True)
@@ -256,12 +254,7 @@ def change_settings(
 
 def check_free(connection: Connection, name: str) -> None:
     """Check that a dataset may be called ``name``; raises as ``create`` does."""
-    try:
-        _NAME.validate_python(name)
-    except ValidationError as error:
-        raise UsageError(
-            f"{name!r} cannot name a dataset: 1 to 200 characters without control characters"
-        ) from error
+    check_name(name, "a dataset")
     query = select(datasets.c.state).where(datasets.c.name == name)
     state = connection.execute(query).scalar_one_or_none()
     if state is not None:

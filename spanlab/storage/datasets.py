@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from spanlab import doors
 from spanlab.base.errors import NotFoundError, UsageError
-from spanlab.base.fields import FrozenModel
+from spanlab.base.fields import FrozenModel, check_name
 from spanlab.formats.known.labelstudio_writer import labeling_config, questions_in_config
 from spanlab.output.tables import ITEMS, Column, ResultTable, columns_of
 from spanlab.schema import (
@@ -18,7 +18,6 @@ from spanlab.schema import (
     AnnotatorKind,
     DatasetSettings,
     DatasetSummary,
-    Name,
     Permission,
     Question,
     Record,
@@ -29,7 +28,6 @@ from spanlab.schema.progress import PlanProgress
 from spanlab.storage import Store
 
 _DATASET = Column(key="dataset", title="Dataset")
-_NAME: TypeAdapter[str] = TypeAdapter(Name)
 
 
 def open_store() -> Store:
@@ -199,7 +197,7 @@ def rename_annotator(store: Store, dataset: str, annotator: str, new: str) -> No
     summary = summary_of(store, dataset)
     kind = summary.kinds.get(annotator)
     if kind is not AnnotatorKind.DETECTOR:
-        check_name(new)
+        _check_annotator(new)
     if kind is not AnnotatorKind.PERSON and new in summary.settings.assigned_to:
         raise UsageError(f"“{new}” is a person to whom items are assigned: choose another name")
     store.rename_annotator(dataset, annotator, new)
@@ -240,7 +238,7 @@ def copy_as_gold(store: Store, dataset: str, annotator: str, name: str | None = 
         )
     if name == annotator:
         raise UsageError(f"the copy of {annotator!r} needs a name of its own")
-    check_name(name)
+    _check_annotator(name)
     copied = {"annotator": name, "kind": AnnotatorKind.GOLD}
     copies = [
         (record.item.id, annotation.model_copy(update=copied))
@@ -250,18 +248,13 @@ def copy_as_gold(store: Store, dataset: str, annotator: str, name: str | None = 
     return store.save_annotations(dataset, copies, whole=True)
 
 
-def check_name(name: str) -> None:
+def _check_annotator(name: str) -> None:
     """Check that an annotator that is no detector may be called so.
 
     Raises:
         UsageError: it is empty, too long, has control characters, or is the name of a detector.
     """
-    try:
-        _NAME.validate_python(name)
-    except ValidationError as error:
-        raise UsageError(
-            f"{name!r} cannot name an annotator: 1 to 200 characters without control characters"
-        ) from error
+    check_name(name, "an annotator")
     if name.casefold() in {detector.casefold() for detector in doors.names("detectors")}:
         raise UsageError(f"“{name}” is the name of a detector: choose another")
 

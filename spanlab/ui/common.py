@@ -280,11 +280,11 @@ def _say_gone(lost_name: str, summaries: Mapping[str, DatasetSummary]) -> None:
     if (draw_unsaved := doors.offer("widgets", "unsaved")) is not None:
         draw_unsaved.load()(lost_name, renamed)
     if renamed is not None:
-        label = f"Go on with {plain(renamed)}"
+        label = f"Continue with {plain(renamed)}"
         st.button(label, type="primary", on_click=_follow_name, args=(renamed,))
     elif summaries:
         st.selectbox(
-            "Go on with",
+            "Continue with",
             list(summaries),
             index=None,
             placeholder="Choose a dataset",

@@ -55,8 +55,8 @@ def seen_summary(summary: DatasetSummary) -> DatasetSummary:
         return summary
     exception = ", and others on items that you have finished" * summary.settings.shown_when_done
     st.caption(
-        "This dataset is reviewed blind: until you have decided all of your items, you see what "
-        f"detectors and you yourself said{exception}. Who does not review it sees all."
+        "This dataset is reviewed blind: until you have decided all of your items, you see only "
+        f"detectors' and your own annotations{exception}. People who do not review it see all."
     )
     return summary_of(seen_store(summary), summary.name)
 

@@ -129,7 +129,7 @@ class _Watch:
         done = page.locator(".sl-progress-text").inner_text()
         assert done == f"{len(self.walked)} of {len(self.walked)} done"
         page.get_by_role("button", name="Queue").click()
-        needed = page.locator("[data-testid='stCheckbox'] label", has_text="Needed from you")
+        needed = page.locator("[data-testid='stCheckbox'] label", has_text="that still need you")
         needed.click()  # what is finished, too
         page.keyboard.press("Escape")
         page.wait_for_function("!spanlab.editor.navigation.place.id.includes('unfinished')")

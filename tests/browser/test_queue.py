@@ -130,7 +130,7 @@ def test_a_link_to_an_item_opens_it_and_an_unknown_one_is_named_with_a_way_on(de
     here.page.goto(here.server.url(dataset=here.dataset, reviewer=REVIEWER, item="gone"))
     expect(here.page.get_by_text("There is no item “gone”")).to_be_visible()
     expect(here.page.locator(".sl")).to_have_count(0)
-    here.page.get_by_role("link", name="Go on with the queue").press("Enter")
+    here.page.get_by_role("link", name="Continue with the queue").press("Enter")
     here.wait_for("en-1")
 
 
@@ -187,7 +187,7 @@ def test_without_a_name_nothing_can_be_marked(desk: Sit) -> None:
     idle(here.page)  # a page that is being redrawn forgets what is typed
     here.page.fill("input[aria-label^='Reviewer']", "   ")
     here.page.keyboard.press("Tab")
-    here.page.wait_for_selector("text=Say who reviews")
+    here.page.wait_for_selector("text=Enter your name under Queue")
     expect(here.page.locator(".sl")).to_have_count(0)
 
 
@@ -246,7 +246,7 @@ def test_a_dataset_deleted_meanwhile_is_a_full_stop_that_keeps_what_was_typed(de
         kept.get_by_role("button", name="Download").click()
     (write,) = json.loads(download.value.path().read_text())
     assert (write["item"], write["op"]["kind"]) == ("en-1", "accept")
-    here.page.get_by_role("combobox", name="Go on with").fill("left-over")  # one of many, maybe
+    here.page.get_by_role("combobox", name="Continue with").fill("left-over")  # one of many, maybe
     here.page.get_by_role("option", name="left-over", exact=True).click()
     here.wait_for("en-1")
     here.page.wait_for_selector("text=1 change not saved (kept in this browser)")
@@ -269,7 +269,7 @@ def test_a_dataset_renamed_meanwhile_goes_on_under_its_new_name_with_what_was_ty
     here.press("a")
     kept = here.page.get_by_role("region", name="Changes not saved")
     expect(kept).to_contain_text("this browser keeps what you typed")
-    here.page.get_by_role("button", name=f"Go on with {here.dataset}").click()
+    here.page.get_by_role("button", name=f"Continue with {here.dataset}").click()
     here.wait_for("en-1")
     here.settle()
     assert len(here.texts("en-1")) == 1

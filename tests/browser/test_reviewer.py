@@ -29,7 +29,7 @@ def _type_name(here: Desk, name: str) -> None:
 
 
 def _refuses(here: Desk, name: str) -> None:
-    message = here.page.get_by_text(f"“{name}” is the name of a detector")
+    message = here.page.get_by_text(f"The name “{name}” belongs to a detector")
     expect(message.first).to_be_visible()
     expect(here.page.locator(".sl")).to_have_count(0)
     assert here.page.locator(".stException").count() == 0

@@ -182,11 +182,11 @@ def test_a_reader_that_has_seen_enough_is_no_failure(
             id="two-electorates",
         ),
         pytest.param(
-            ["vote", "items.jsonl", "--gold-annotators", "--name", ""], 2, "'' cannot name a vote",
+            ["vote", "items.jsonl", "--gold-annotators", "--name", ""], 2, "'' is not a valid name",
             id="vote-without-a-name",
         ),
         pytest.param(
-            ["vote", "towers", "--annotators", "a", "--name", "\n"], 2, "cannot name a vote",
+            ["vote", "towers", "--annotators", "a", "--name", "\n"], 2, "is not a valid name",
             id="vote-with-a-control-character",
         ),
         pytest.param(

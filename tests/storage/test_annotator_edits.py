@@ -135,7 +135,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(reviewed: Store) -> None:
     before = _who(reviewed), list(reviewed.records("d"))
     with pytest.raises(StoreError, match="has an annotator 'Ben' already: merge"):
         reviewed.rename_annotator("d", "Ada", "Ben")
-    with pytest.raises(UsageError, match="cannot name an annotator"):
+    with pytest.raises(UsageError, match="is not a valid name for an annotator"):
         reviewed.rename_annotator("d", "Ada", "")
     with pytest.raises(NotFoundError, match="no annotator 'Eve'; available: 'det', 'Ben'"):
         reviewed.remove_annotator("d", "Eve")

@@ -187,7 +187,7 @@ def test_renaming_keeps_everything(store: Store, record: MakeRecord) -> None:
         store.rename_dataset("new", "taken")
     with pytest.raises(NotFoundError, match="no dataset named 'old'"):
         store.rename_dataset("old", "older")
-    with pytest.raises(UsageError, match="cannot name a dataset"):
+    with pytest.raises(UsageError, match="is not a valid name for a dataset"):
         store.rename_dataset("new", "")
 
 

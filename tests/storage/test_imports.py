@@ -121,7 +121,7 @@ def test_text_that_is_no_unicode_is_refused(store: Store) -> None:
 
 
 def test_a_name_that_names_nothing_is_refused(store: Store, record: MakeRecord) -> None:
-    with pytest.raises(UsageError, match="cannot name a dataset"):
+    with pytest.raises(UsageError, match="is not a valid name for a dataset"):
         store.import_records("a\nb", [record("a")])
 
 

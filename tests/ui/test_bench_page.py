@@ -49,4 +49,4 @@ def test_the_table_of_a_benchmark_is_shown_with_its_picture(
         if file.is_file():
             file.unlink()
     app = open_page("compare", view="Bench", dataset="mine")
-    assert "it is under way, or lies on another machine" in app.info[0].value
+    assert "it is running, or is on another machine" in app.info[0].value

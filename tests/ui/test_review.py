@@ -58,12 +58,12 @@ def test_a_name_of_a_detector_a_vote_or_gold_labels_is_refused_in_the_address_an
     open_page: OpenPage, mine: Store, name: str, what: str
 ) -> None:
     app = open_page("review", dataset="mine", reviewer=name)
-    assert f"is the name of {what}" in app.error[0].value
+    assert f"belongs to {what}" in app.error[0].value
     assert not app.exception
     app = open_page("review", dataset="mine", reviewer="Ada")
     assert not app.error
     app.text_input[0].set_value(name).run()
-    assert f"is the name of {what}" in app.error[0].value
+    assert f"belongs to {what}" in app.error[0].value
     assert not app.exception
     assert app.query_params["reviewer"] in ("Ada", ["Ada"])
     app.text_input[0].set_value("Grace").run()
@@ -101,11 +101,11 @@ def test_a_link_to_a_dataset_that_is_gone_opens_no_other_one(
 ) -> None:
     app = open_page(page, dataset="go*ne", item="b")
     assert "There is no dataset “go\\*ne”" in app.warning[0].value
-    assert [box.label for box in app.selectbox] == ["Go on with"]
+    assert [box.label for box in app.selectbox] == ["Continue with"]
     assert not app.text_input
     assert app.query_params["dataset"] in ("go*ne", ["go*ne"])
     app.selectbox[0].select("mine").run()
-    assert "Go on with" not in [box.label for box in app.selectbox]
+    assert "Continue with" not in [box.label for box in app.selectbox]
     assert app.query_params["dataset"] in ("mine", ["mine"])
     assert app.query_params.get("item") not in ("b", ["b"])
 
@@ -119,7 +119,7 @@ def test_a_dataset_deleted_or_renamed_while_it_is_open_is_not_replaced_by_anothe
     mine.rename_dataset("mine", "ours")
     app.run()
     assert "“mine” is called “ours” now" in app.info[0].value
-    next(each for each in app.button if each.label == "Go on with ours").click().run()
+    next(each for each in app.button if each.label == "Continue with ours").click().run()
     assert app.query_params["dataset"] in ("ours", ["ours"])
     assert app.query_params["item"] in ("a", ["a"])
     mine.delete_dataset("ours")
@@ -157,5 +157,5 @@ def test_what_is_assigned_is_the_queue_of_those_it_is_assigned_to(
     assert "needed from you" in open_page("review", dataset="mine", reviewer="Ada").caption[0].value
     other = open_page("review", dataset="mine", reviewer="Zoe")
     captions = [caption.value for caption in other.caption]
-    assert "Items of this dataset are assigned to 2 others." in captions
+    assert "This dataset is assigned to 2 other people." in captions
     assert "needed from you" not in "".join(captions)

@@ -17,7 +17,7 @@ def stages(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
 ) -> None:
-    """Say at which stages of their processes the errors of answers came in.
+    """Report at which stage of its process each error arose.
 
     For each detector: every stage's share of the claims that are not supported, with 95 %
     intervals; for every two, how much these shares differ. Where gold labels name the stage of an

@@ -5,7 +5,7 @@ from spanlab.doors import Command, Room
 ROOM = Room(
     commands={
         "stages": Command(
-            "Say at which stages of their processes errors of answers came in.",
+            "Report at which stage of its process each error arose.",
             "commands:stages",
             140,
         ),
