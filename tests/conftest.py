@@ -68,14 +68,16 @@ _TORCH = ["cli/test_trained_encoder.py", "cli/test_trained_questions.py"]
 collect_ignore = [] if find_spec("torch") else _TORCH
 collect_ignore += ["real_model"]  # `make test-model` runs these on a model that somebody has
 collect_ignore += ["peers"]  # nor these: `make test-peers` runs them in an environment of their own
-pytest_plugins = ["model_fixtures", "postgres"]
+pytest_plugins = ["forked_workers", "model_fixtures", "postgres"]
 
 _LONGEST = {
     "test_accessibility.py",
+    "test_bench.py",
+    "test_file_commands.py",
+    "test_guide.py",
     "test_many_annotators.py",
-    "test_readme.py",
     "test_reasoning.py",
-    "test_train_offline.py",
+    "test_server.py",
     "test_wheel.py",
 }
 
@@ -93,16 +95,21 @@ _POSTGRESQL = {"postgresql", "shared_settings"}
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with the longest tests, so that no worker is left with them in the end.
+    """Put the longest tests of the browser first and the longest others last: workers begin there.
 
     Those that start a process, a browser or PostgreSQL, by a fixture or themselves, are marked
     where tests are chosen by marks: to look for them takes seconds.
     """
-    items.sort(key=lambda item: item.path.name not in _LONGEST)
+    items.sort(key=_place)
     known: dict[object, bool] = {}
     for item in items if config.option.markexpr else ():
         if isinstance(item, pytest.Function) and _is_slow(item, known):
             item.add_marker(pytest.mark.slow)
+
+
+def _place(item: pytest.Item) -> tuple[bool, bool]:
+    in_browser, is_long = item.path.parent.name == "browser", item.path.name in _LONGEST
+    return not in_browser, is_long is not in_browser
 
 
 def _is_slow(item: pytest.Function, known: dict[object, bool]) -> bool:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from multiprocessing import forkserver
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -31,6 +32,11 @@ _FORKING.set_forkserver_preload(
         *("pandas", "pyarrow", "altair", "spanlab.app.guard"),
     ]
 )
+
+
+def preload() -> None:
+    """Start the process that is forked, for this one and all that are forked from this one."""
+    forkserver.ensure_running()
 
 
 class Fork:
