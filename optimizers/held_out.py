@@ -17,7 +17,9 @@ from spanlab.base.errors import UsageError
 from spanlab.base.fields import FrozenModel
 from spanlab.output.tables import MeanInterval
 from spanlab.schema import HeldOut, HeldOutScore, Unit
-from spanlab.scoring import JudgedClaim, MeanDifference, compare_macro_f1, mean_of, paired
+from spanlab.scoring.claims import JudgedClaim, compare_macro_f1
+from spanlab.scoring.comparison import MeanDifference, paired
+from spanlab.scoring.report import mean_of
 
 Transfer = Literal["pooled", "each", "others"]
 FEWEST: Final = 4  # labelled items: two to learn from and to choose by, as many held out

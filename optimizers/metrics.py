@@ -13,8 +13,9 @@ from typing import Final
 
 from spanlab.base.errors import UsageError
 from spanlab.base.fields import FrozenModel
-from spanlab.scoring import METRICS as SPAN_METRICS
-from spanlab.scoring import coarse, score_item
+from spanlab.scoring.claims import coarse
+from spanlab.scoring.spans import METRICS as SPAN_METRICS
+from spanlab.scoring.spans import score_item
 from spanlab.text.extents import Extent, overlap
 from spanlab.text.labels import ItemLabels
 

@@ -23,7 +23,8 @@ from spanlab.detection.building import OWN_PROMPT
 from spanlab.models import Meter, ModelChoice, answer_cache, language_model
 from spanlab.models.programs import ProgramRegistry
 from spanlab.schema import Annotation, Item, Record, TunedPredictor
-from spanlab.search import ensure, retriever
+from spanlab.search.base import ensure
+from spanlab.search.spec import retriever
 
 if TYPE_CHECKING:
     from spanlab.storage import Store

@@ -21,28 +21,10 @@ from spanlab.output.tables import (
 from spanlab.schema import (
     OWNER,
     Actor,
-    Demo,
     HeldOut,
     Permission,
-    PromptChange,
-    TunedPredictor,
     TunedProgram,
-    compare,
 )
-
-__all__ = [
-    "Demo",
-    "HeldOut",
-    "ProgramRegistry",
-    "PromptChange",
-    "TunedPredictor",
-    "TunedProgram",
-    "compare",
-    "registry",
-    "take",
-    "unuse",
-    "use",
-]
 
 
 def use(name: str, member: str | None = None, *, actor: Actor = OWNER) -> str:

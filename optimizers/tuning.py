@@ -32,7 +32,7 @@ from spanlab.base.runtime import quiet
 from spanlab.models import predicting, translate
 from spanlab.models.programs import program_state
 from spanlab.schema import HeldOut, Stage, TunedPredictor, TunedProgram
-from spanlab.scoring import JudgedClaim
+from spanlab.scoring.claims import JudgedClaim
 
 
 @dataclass(frozen=True)

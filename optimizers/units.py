@@ -19,7 +19,7 @@ from spanlab.detection import DetectorSpec
 from spanlab.detection.entry import DetectorEntry
 from spanlab.models import Meter
 from spanlab.schema import Record, Unit
-from spanlab.scoring import METRICS
+from spanlab.scoring.spans import METRICS
 
 _KIND = "subjects"
 

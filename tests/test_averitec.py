@@ -22,7 +22,7 @@ from spanlab.schema import (
     Record,
     Verdict,
 )
-from spanlab.scoring import GoldClaim, PredictedClaim, averitec
+from spanlab.scoring.answers import GoldClaim, PredictedClaim, averitec
 
 SHARED = Path(os.environ.get("SPANLAB_SHARED", Path(__file__).parents[2] / "shared"))
 GOLD = GoldClaim(label="Refuted", questions=("a", "b"), answered=("a 1", "b 2", "b 3"))

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from spanlab.schema import Annotation, Item, Record, Span
-from spanlab.scoring import CalibrationSums, shares
-from spanlab.scoring.calibration import SampledCalibration
+from spanlab.scoring.calibration import CalibrationSums, SampledCalibration, shares
 from spanlab.text.extents import Extent
 from spanlab.text.labels import SoftLabel
 

@@ -6,7 +6,13 @@ import pytest
 from sklearn.metrics import f1_score
 
 from spanlab.base.errors import InputError
-from spanlab.scoring import RIGHT, JudgedClaim, compare_claims, compare_macro_f1, score_claims
+from spanlab.scoring.claims import (
+    RIGHT,
+    JudgedClaim,
+    compare_claims,
+    compare_macro_f1,
+    score_claims,
+)
 
 
 def claims(*pairs: tuple[str, str | None], support: list[float] | None = None) -> list[JudgedClaim]:

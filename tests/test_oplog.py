@@ -8,35 +8,35 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from spanlab.base.errors import OperationError
-from spanlab.oplog import (
-    OPERATION,
+from spanlab.oplog.answer_operations import (
     AcceptClaim,
+    AddClaim,
+    ClaimMark,
+    EditClaim,
+    RejectClaim,
+    RemoveClaim,
+    ReplaceClaims,
+)
+from spanlab.oplog.operations import (
+    OPERATION,
     AcceptSpan,
     AcceptSpans,
-    AddClaim,
     AddSpan,
-    CitedQuote,
-    ClaimMark,
     CommentSpan,
-    EditClaim,
     FinishItem,
     NoteSuggestion,
     Operation,
     Redo,
-    RejectClaim,
     RejectSpan,
     RelabelSpan,
-    RemoveClaim,
     RemoveSpan,
-    ReplaceClaims,
     ResizeSpan,
-    ReviewState,
     SetStatus,
-    SuggestionMark,
     Undo,
     in_force,
     replay,
 )
+from spanlab.oplog.state import CitedQuote, ReviewState, SuggestionMark
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,

@@ -8,7 +8,8 @@ from statistics import fmean, stdev
 import pytest
 
 from spanlab.base.errors import InputError
-from spanlab.scoring import ScoreReport, compare, mean_of, paired, score
+from spanlab.scoring.comparison import compare, paired
+from spanlab.scoring.report import ScoreReport, mean_of, score
 from spanlab.text.extents import Extent
 from spanlab.text.labels import ItemLabels, SoftLabel
 

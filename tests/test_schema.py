@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from spanlab.oplog import OPERATION
+from spanlab.oplog.operations import OPERATION
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,

@@ -14,9 +14,16 @@ from hypothesis import strategies as st
 from optimizers.metrics import TARGETS
 from spanlab.base.errors import InputError
 from spanlab.formats import read_labels
-from spanlab.scoring import METRICS, ItemScore, mark_all, mark_none, score_item, score_items
 from spanlab.scoring.files import SCORES as SCORE_COLUMNS
-from spanlab.scoring.spans import PerMetric
+from spanlab.scoring.spans import (
+    METRICS,
+    ItemScore,
+    PerMetric,
+    mark_all,
+    mark_none,
+    score_item,
+    score_items,
+)
 from spanlab.text.extents import Extent, merge
 from spanlab.text.labels import ItemLabels, SoftLabel, flatten, harden
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanlab.scoring import score_answer
+from spanlab.scoring.answers import score_answer
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spanlab.base.errors import InputError
-from spanlab.scoring import stage_agreement, stage_shares
+from spanlab.scoring.agreement import stage_agreement, stage_shares
 
 
 def test_a_claim_with_several_stages_counts_for_each_by_a_part() -> None:

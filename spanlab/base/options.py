@@ -16,17 +16,6 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 from spanlab.base.errors import UsageError
 from spanlab.base.fields import FrozenModel
 
-__all__ = [
-    "SIDES",
-    "Option",
-    "OptionKind",
-    "OptionModel",
-    "Side",
-    "option",
-    "options_in",
-    "problem",
-]
-
 OptionKind = Literal[
     "flag", "choice", "number", "integer", "path", "servers", "list", "pairs", "text"
 ]

@@ -15,15 +15,9 @@ from spanlab.formats.files import replacing
 from spanlab.formats.known import averitec, mushroom
 from spanlab.formats.known.claims import verdict_of
 from spanlab.schema import Annotation, Status
-from spanlab.scoring import (
-    JudgedClaim,
-    MeanDifference,
-    ScoreReport,
-    compare,
-    compare_macro_f1,
-    score,
-    score_claims,
-)
+from spanlab.scoring.claims import JudgedClaim, compare_macro_f1, score_claims
+from spanlab.scoring.comparison import MeanDifference, compare
+from spanlab.scoring.report import ScoreReport, score
 from spanlab.scoring.verdicts import by_text
 from spanlab.text.extents import iou
 from spanlab.text.labels import ItemLabels, hard_of, labels_of

@@ -30,7 +30,7 @@ from spanlab.output.tables import (
     ResultTable,
     columns_of,
 )
-from spanlab.scoring import MeanDifference, holm
+from spanlab.scoring.comparison import MeanDifference, holm
 from spanlab.scoring.files import SCORES, difference_cells
 from spanlab.scoring.verdicts import MEASURES
 

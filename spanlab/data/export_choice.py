@@ -5,7 +5,7 @@ from __future__ import annotations
 from spanlab.base.options import OptionModel, option
 from spanlab.doors import Export, exports
 from spanlab.schema import Annotation, PairStep, Record, Status
-from spanlab.scoring import MOST_PAIRS
+from spanlab.scoring.answers import MOST_PAIRS
 from spanlab.scoring.averitec_scores import repeat_pairs_in_turn
 
 REPORT = "report"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spanlab.models import Meter
     from spanlab.models.model import LanguageModel
     from spanlab.schema import TunedPredictor
-    from spanlab.search import Retriever
+    from spanlab.search.base import Retriever
     from spanlab.search.pages import PageReader
     from spanlab.text.quotes import ModelQuote
     from spanlab.tools.mcp_servers import ServerState

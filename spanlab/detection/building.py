@@ -22,7 +22,8 @@ from spanlab.models.building import dspy_has_model
 from spanlab.models.programs import ProgramRegistry
 from spanlab.schema import Annotation, Item, TunedPredictor
 from spanlab.schema.usage import Budget
-from spanlab.search import AveritecSpec, GivenPassages, GivenSpec, retriever
+from spanlab.search.base import GivenPassages
+from spanlab.search.spec import AveritecSpec, GivenSpec, retriever
 
 if TYPE_CHECKING:
     from spanlab.detection.memory import EvidenceMemory, MemoryChoice

@@ -15,7 +15,7 @@ from spanlab.detection.spec import DetectorSpec, spec_of, specs_in
 from spanlab.models import ModelChoice, count_tokens
 from spanlab.output.figures import counted
 from spanlab.schema import Item
-from spanlab.search import RetrieverSpec
+from spanlab.search.spec import RetrieverSpec
 from spanlab.storage import Store
 
 _SAMPLE = 200  # items from which the estimate is made

@@ -28,7 +28,7 @@ from spanlab.base.settings import Settings
 from spanlab.detection.entities import chosen, grams, key_of, keys_of, looked_up, near
 from spanlab.schema import Passage
 from spanlab.schema.memory import MemoryEntry, StoredEntry
-from spanlab.search import SearchQuery
+from spanlab.search.base import SearchQuery
 
 
 class EntityTurns:

@@ -14,7 +14,7 @@ from spanlab.detection import DetectorSpec, build
 from spanlab.models import Meter
 from spanlab.models.refusals import CheckedCall
 from spanlab.schema import Annotation, Item, Passage, Status
-from spanlab.search import GivenSpec
+from spanlab.search.spec import GivenSpec
 from spanlab.text.labels import hard_of
 
 # Invented, so that a model has to read the passage.

@@ -13,7 +13,8 @@ from spanlab.base.options import OptionModel, option
 from spanlab.detection import DetectorSpec, EnsembleSpec, Spec, asks_models, entry_of
 from spanlab.models import DetectorModelOptions, ModelChoice
 from spanlab.models.choice import parse_pairs
-from spanlab.search import PassageSource, RetrieverSpec
+from spanlab.search.source import PassageSource
+from spanlab.search.spec import RetrieverSpec
 
 
 def _option_pairs(options: object) -> object:

@@ -23,7 +23,7 @@ from spanlab.detection.entry import DetectorEntry, entries, entry_of, installed
 from spanlab.models import ModelChoice
 from spanlab.models.choice import Options, options_for, options_of_environment
 from spanlab.schema import Name, unique
-from spanlab.search import RetrieverSpec
+from spanlab.search.spec import RetrieverSpec
 
 CONTEXT_BUDGET = 60_000  # characters of passages in a prompt: about 15,000 tokens of English
 

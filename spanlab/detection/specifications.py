@@ -23,8 +23,8 @@ from spanlab.detection.selection import DetectorSelection, is_ensemble
 from spanlab.models import DetectorModelOptions, ModelChoice, ModelOptions, TokenPrice
 from spanlab.models.building import dspy_has_model
 from spanlab.models.choice import options_for, options_of_environment
-from spanlab.search import GivenSpec, PassageSource, RetrieverSpec, WebSpec, specified
-from spanlab.search.spec import SEARCHER, WRITER
+from spanlab.search.source import PassageSource
+from spanlab.search.spec import SEARCHER, WRITER, GivenSpec, RetrieverSpec, WebSpec, specified
 
 # How a member of an ensemble asks its model: it keeps that with another model, too.
 _MANNER = set(ModelOptions.model_fields) - {"structured", "window"}

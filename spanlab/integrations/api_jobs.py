@@ -31,7 +31,8 @@ from spanlab.jobs import JobState, JobView
 from spanlab.measure.rate_tally import rates
 from spanlab.output.tables import flat_rows
 from spanlab.schema import Actor, AnnotatorKind, Record
-from spanlab.storage import Store, StoredJob
+from spanlab.storage import Store
+from spanlab.storage.api_jobs import StoredJob
 
 MOST: Final = 100  # results of a page
 RETRY: Final = {"Retry-After": "5"}  # seconds, of a request that may be sent again

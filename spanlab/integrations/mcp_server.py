@@ -28,18 +28,10 @@ from spanlab.integrations.offers import (
 from spanlab.models import Meter
 from spanlab.models.meter import reporting
 from spanlab.schema import UNDETERMINED, Passage, Span, storable_escapes
-from spanlab.search import (
-    Bm25Spec,
-    Retriever,
-    RetrieverSpec,
-    SearchQuery,
-    SearchSpec,
-    WebSpec,
-    retriever,
-)
-from spanlab.search.base import PER_SEARCH
+from spanlab.search.base import PER_SEARCH, Retriever, SearchQuery
 from spanlab.search.provider import ProviderName, SearchService
 from spanlab.search.providers import PAPERS, WEB
+from spanlab.search.spec import Bm25Spec, RetrieverSpec, SearchSpec, WebSpec, retriever
 from spanlab.search.wikipedia import Wikipedia
 from spanlab.tools.toolbox import LONGEST
 

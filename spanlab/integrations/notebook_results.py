@@ -17,10 +17,9 @@ from spanlab.measure.rate_tally import RateTally, default_annotators
 from spanlab.measure.rates import RateReport
 from spanlab.output.tables import ResultTable, ResultViews
 from spanlab.schema import AnnotatorKind, Record
-from spanlab.scoring import ReportComparison, mark_all, mark_none
-from spanlab.scoring import compare as compare_scores
-from spanlab.scoring import score as score_labels
 from spanlab.scoring.annotators import DatasetComparison, compare_records
+from spanlab.scoring.comparison import ReportComparison
+from spanlab.scoring.comparison import compare as compare_scores
 from spanlab.scoring.files import (
     ScoreEvaluation,
     SpanMetric,
@@ -28,6 +27,8 @@ from spanlab.scoring.files import (
     more_means,
     named_metrics,
 )
+from spanlab.scoring.report import score as score_labels
+from spanlab.scoring.spans import mark_all, mark_none
 from spanlab.text.labels import ItemLabels, labels_of
 
 if TYPE_CHECKING:

@@ -28,9 +28,8 @@ from spanlab.schema import (
     Span,
     Status,
 )
-from spanlab.scoring import ItemScore, score_item
-from spanlab.search import SearchQuery
-from spanlab.search.base import PER_SEARCH
+from spanlab.scoring.spans import ItemScore, score_item
+from spanlab.search.base import PER_SEARCH, SearchQuery
 from spanlab.text.labels import ItemLabels, flatten, hard_of
 
 LONGEST: Final = 200_000  # characters of an answer or a passage

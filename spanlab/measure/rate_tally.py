@@ -33,7 +33,8 @@ from spanlab.schema import (
     Record,
     Status,
 )
-from spanlab.scoring import holm, mean_of, paired
+from spanlab.scoring.comparison import holm, paired
+from spanlab.scoring.report import mean_of
 from spanlab.storage import Store
 from spanlab.storage.datasets import check_annotators, summary_of, with_progress
 from spanlab.text.labels import hard_of

@@ -28,7 +28,7 @@ from spanlab.schema import (
     Item,
     Record,
 )
-from spanlab.scoring import MeanDifference
+from spanlab.scoring.comparison import MeanDifference
 from spanlab.scoring.files import difference_cells
 from spanlab.storage import Store
 from spanlab.text.extents import intersection

@@ -8,18 +8,9 @@ from typing import TypeAlias
 from uuid import uuid4
 
 from spanlab.base.errors import UsageError
-from spanlab.oplog import (
-    CitedQuote,
-    ClaimMark,
-    Operation,
-    ReplaceClaims,
-    ReplaceSpans,
-    Respond,
-    ReviewState,
-    SetStatus,
-    SuggestionMark,
-    Undo,
-)
+from spanlab.oplog.answer_operations import ClaimMark, ReplaceClaims, Respond
+from spanlab.oplog.operations import Operation, ReplaceSpans, SentOperation, SetStatus, Undo
+from spanlab.oplog.state import CitedQuote, ReviewState, SuggestionMark
 from spanlab.output.figures import counted
 from spanlab.review.traces import suggestions
 from spanlab.schema import (
@@ -39,7 +30,7 @@ from spanlab.schema import (
     Span,
     Status,
 )
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 from spanlab.storage.blind import n_undecided, sees_others
 from spanlab.text.extents import merge
 

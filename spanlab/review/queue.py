@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from spanlab.oplog.operations import Review
 from spanlab.schema import (
     AnnotatorKind,
     DatasetSettings,
@@ -16,7 +17,7 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.schema.progress import PersonProgress
-from spanlab.storage import Review, Store
+from spanlab.storage import Store
 from spanlab.storage.blind import without_others
 from spanlab.storage.datasets import has_item
 

@@ -12,11 +12,11 @@ from spanlab.base.errors import StoreError, UsageError
 from spanlab.base.fields import storable
 from spanlab.base.runtime import submit
 from spanlab.base.settings import Settings
-from spanlab.oplog import Operation, SetStatus
+from spanlab.oplog.operations import Operation, SentOperation, SetStatus
 from spanlab.output.notices import notify
 from spanlab.people.own_lists import check_may_write, item_names, prepare_queue
 from spanlab.schema import BY_HAND, Annotation, Item, Name, Passage, Retrieval, Status, joined
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 
 _LARGEST = 2**53 - 1  # of the numbers that JavaScript counts without gaps
 

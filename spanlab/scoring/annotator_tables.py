@@ -20,11 +20,11 @@ from spanlab.output.tables import (
     several,
 )
 from spanlab.schema import ADJUDICATED, AnnotatorKind
-from spanlab.scoring import ScoreMeans, ScoreReport
 from spanlab.scoring.agreement import AgreementReport, AnnotatorPair, LanguageAgreement
 from spanlab.scoring.calibration import AnnotatorCalibration, Confusion
 from spanlab.scoring.files import SCORES, package_metrics
 from spanlab.scoring.raters import ResponseAgreement
+from spanlab.scoring.report import ScoreMeans, ScoreReport
 from spanlab.scoring.verdicts import MEASURES, ScoredClaims, VerdictAgreement
 
 KINDS: Final = {

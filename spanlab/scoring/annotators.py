@@ -19,7 +19,6 @@ from spanlab.schema import (
     QueueQuery,
     Record,
 )
-from spanlab.scoring import ItemScore, mark_all, mark_none, score, score_item
 from spanlab.scoring.agreement import AgreementReport, ItemMarks, agreement, pairwise_ious, rated
 from spanlab.scoring.annotator_tables import AgreedOn, ScoredAnnotator, alpha_table
 from spanlab.scoring.calibration import (
@@ -30,6 +29,8 @@ from spanlab.scoring.calibration import (
 )
 from spanlab.scoring.files import more_means, package_metrics
 from spanlab.scoring.raters import ALPHAS, MATCHED, QuestionAgreement, ResponseTally
+from spanlab.scoring.report import score
+from spanlab.scoring.spans import ItemScore, mark_all, mark_none, score_item
 from spanlab.scoring.verdicts import ClaimComparison, ClaimTally
 from spanlab.storage import Store
 from spanlab.storage.datasets import check_annotators, summary_of, with_progress

@@ -15,7 +15,14 @@ from spanlab.formats.files import InputFile
 from spanlab.formats.reader import input_error
 from spanlab.output.figures import counted, named_ids
 from spanlab.output.tables import Column, ResultTable
-from spanlab.scoring import LABELS, MOST_PAIRS, AveritecReport, GoldClaim, PredictedClaim, averitec
+from spanlab.scoring.answers import (
+    LABELS,
+    MOST_PAIRS,
+    AveritecReport,
+    GoldClaim,
+    PredictedClaim,
+    averitec,
+)
 
 NO_ANSWER = "No answer could be found."
 

@@ -24,19 +24,9 @@ from spanlab.output.tables import (
     columns_of,
     several,
 )
-from spanlab.scoring import (
-    METRICS,
-    MeanDifference,
-    ReportComparison,
-    ScoreMeans,
-    ScoreReport,
-    compare,
-    mark_all,
-    mark_none,
-    score,
-    score_item,
-)
-from spanlab.scoring.report import score_by
+from spanlab.scoring.comparison import MeanDifference, ReportComparison, compare
+from spanlab.scoring.report import ScoreMeans, ScoreReport, score, score_by
+from spanlab.scoring.spans import METRICS, mark_all, mark_none, score_item
 from spanlab.text.labels import ItemLabels
 
 SCORES: Final = {

@@ -22,15 +22,9 @@ from spanlab.schema import (
     TraceStep,
     Verdict,
 )
-from spanlab.scoring import (
-    ClaimReport,
-    JudgedClaim,
-    MeanDifference,
-    compare_claims,
-    decided,
-    score_claims,
-)
 from spanlab.scoring.agreement import verdict_alpha
+from spanlab.scoring.claims import ClaimReport, JudgedClaim, compare_claims, decided, score_claims
+from spanlab.scoring.comparison import MeanDifference
 from spanlab.scoring.files import difference_cells
 
 

@@ -20,6 +20,7 @@ from dataclasses import replace
 from spanlab import doors
 from spanlab.base.errors import UsageError
 from spanlab.base.fields import check_name
+from spanlab.oplog.operations import Review
 from spanlab.schema import (
     ADJUDICATED,
     Annotation,
@@ -35,7 +36,7 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.schema.progress import FinishedItem
-from spanlab.storage import Review, Store
+from spanlab.storage import Store
 from spanlab.storage.campaigns import KnownItems
 from spanlab.storage.datasets import check_annotators, summary_of
 

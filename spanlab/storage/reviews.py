@@ -11,19 +11,22 @@ from pydantic_core import from_json
 from sqlalchemy import ColumnElement, Connection, Table, and_, func, insert, select
 
 from spanlab.base.errors import OperationError, UsageError
-from spanlab.oplog import (
+from spanlab.oplog.answer_operations import Respond
+from spanlab.oplog.operations import (
     OPERATION,
     FinishItem,
     Operation,
     Redo,
-    Respond,
-    ReviewState,
+    RefusedOperation,
+    Review,
+    SentOperation,
     SetStatus,
     Undo,
+    WriteReply,
     replay,
     saw_suggestions,
 )
-from spanlab.oplog.operations import RefusedOperation, Review, SentOperation, WriteReply
+from spanlab.oplog.state import ReviewState
 from spanlab.schema import Annotation, AnnotatorKind, DatasetSettings, Item, Status
 from spanlab.storage.annotations import AnnotationRow, labels_of, put
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, register, settings_of

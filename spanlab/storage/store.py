@@ -16,8 +16,8 @@ from sqlalchemy import Connection, literal, select
 
 from spanlab.base.errors import AccessError, StoreError
 from spanlab.base.settings import Settings
-from spanlab.oplog import ReviewState
 from spanlab.oplog.operations import Review, SentOperation, WriteReply
+from spanlab.oplog.state import ReviewState
 from spanlab.schema import (
     OWNER,
     Actor,

@@ -51,7 +51,7 @@ def _voting(records: Sequence[Record], home: Path) -> None:
 
     import spanlab
     from spanlab.detection import EnsembleSpec, spec_of
-    from spanlab.scoring import score
+    from spanlab.scoring.report import score
     from spanlab.testing import ModelServer
     from spanlab.text.labels import labels_of
 

@@ -20,7 +20,8 @@ import numpy as np
 
 from spanlab.formats import ReadOptions, read
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
-from spanlab.scoring import ScoreReport, mark_all, mark_none, score
+from spanlab.scoring.report import ScoreReport, score
+from spanlab.scoring.spans import mark_all, mark_none
 from spanlab.systems.offline.detector import OfflineDetector
 from spanlab.systems.offline.features import describe
 from spanlab.systems.offline.model import SHIPPED, OfflineModel, load

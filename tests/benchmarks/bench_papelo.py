@@ -64,7 +64,7 @@ async def _pursue(port: int, numbers: range) -> int:
     from spanlab.detection import DetectorSpec, build
     from spanlab.models import Meter, ModelChoice
     from spanlab.schema import Item
-    from spanlab.search import SearchSpec
+    from spanlab.search.spec import SearchSpec
 
     spec = DetectorSpec(
         detector="papelo",

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from spanlab.formats import read_labels
 from spanlab.schema import Annotation, AnnotatorKind, Span
-from spanlab.scoring import score, score_items
 from spanlab.scoring.agreement import ItemMarks, agreement
+from spanlab.scoring.report import score
+from spanlab.scoring.spans import score_items
 from spanlab.text.extents import Extent
 from spanlab.text.labels import ItemLabels, SoftLabel, disagreement, harden
 

@@ -29,7 +29,15 @@ from postgres import postgres
 from spanlab.base.settings import Settings
 from spanlab.data.importing import import_files
 from spanlab.formats import read, write
-from spanlab.oplog import AddSpan, CommentSpan, Redo, ResizeSpan, SetStatus, Undo
+from spanlab.oplog.operations import (
+    AddSpan,
+    CommentSpan,
+    Redo,
+    ResizeSpan,
+    SentOperation,
+    SetStatus,
+    Undo,
+)
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -42,7 +50,7 @@ from spanlab.schema import (
     Span,
     Status,
 )
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 
 _ITEMS = 1_000_000 if os.environ.get("SPANLAB_BENCH_FULL") == "1" else 100_000
 _LANGUAGES = ("ar", "ca", "cs", "de", "en", "es", "eu", "fa", "fi", "fr", "hi", "it", "sv", "zh")

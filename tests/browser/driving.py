@@ -12,7 +12,7 @@ from typing import Literal
 from playwright.sync_api import Error, FloatRect, Locator, Page, WebSocketRoute, expect
 from serving import PATIENCE, Server
 
-from spanlab.oplog import ReviewState
+from spanlab.oplog.state import ReviewState
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
 from spanlab.storage import Store
 

@@ -10,7 +10,7 @@ from driving import REVIEWER, Desk, HeldLine, idle, suggested
 from playwright.sync_api import expect
 from serving import PATIENCE, patient
 
-from spanlab.oplog import ReviewState
+from spanlab.oplog.state import ReviewState
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status, Verdict
 
 pytestmark = pytest.mark.browser

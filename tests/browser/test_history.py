@@ -12,7 +12,8 @@ from modules import open_modules
 from playwright.sync_api import Page
 
 from spanlab.base.errors import OperationError
-from spanlab.oplog import OPERATION, Operation, Redo, ReviewState, Undo, replay
+from spanlab.oplog.operations import OPERATION, Operation, Redo, Undo, replay
+from spanlab.oplog.state import ReviewState
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Passage, Span
 
 pytestmark = pytest.mark.browser

@@ -9,9 +9,8 @@ from driving import REVIEWER, Desk, suggested
 from playwright.sync_api import expect
 from serving import PATIENCE
 
-from spanlab.oplog import CommentSpan
+from spanlab.oplog.operations import CommentSpan, SentOperation
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Passage, Record, Span
-from spanlab.storage import SentOperation
 
 pytestmark = pytest.mark.browser
 

@@ -16,7 +16,7 @@ from serving import PATIENCE, Server, patient
 from signing_in import serving_with_login, sign_in
 
 from spanlab import doors
-from spanlab.oplog import ReviewState
+from spanlab.oplog.state import ReviewState
 from spanlab.schema import Annotation, AnnotatorKind, DatasetSettings, Item, Record, Role, Span
 from spanlab.storage import Store
 

@@ -8,7 +8,7 @@ import pytest
 from driving import REVIEWER, Desk, suggested
 from playwright.sync_api import expect
 
-from spanlab.oplog import SetStatus
+from spanlab.oplog.operations import SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status, UndecidedRule
 
 pytestmark = pytest.mark.browser

@@ -31,7 +31,7 @@ from spanlab.detection.specifications import specifications
 from spanlab.formats import read
 from spanlab.models import Meter, ModelChoice
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
-from spanlab.scoring import score
+from spanlab.scoring.report import score
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, caller_with, fail, say_fields
 from spanlab.text.extents import length
 from spanlab.text.labels import hard_of, labels_of

@@ -29,7 +29,7 @@ from spanlab.detection.common.claim_detector import ClaimDetector
 from spanlab.models import Meter, ModelChoice
 from spanlab.models.programs import ProgramRegistry, apply_program, program_state
 from spanlab.schema import QueryStep, TunedPredictor, TunedProgram
-from spanlab.search import Bm25Spec, GivenSpec, RetrieverSpec, SearchSpec, WebSpec
+from spanlab.search.spec import Bm25Spec, GivenSpec, RetrieverSpec, SearchSpec, WebSpec
 from spanlab.testing import ModelServer, say_fields
 
 DEMO = {

@@ -40,10 +40,10 @@ from spanlab.integrations.http_api import _without_paths, http_api
 from spanlab.integrations.offers import ScoreReply, ScoreRequest, ServiceOffers
 from spanlab.integrations.traces import TraceInbox
 from spanlab.measure.sample import measurement_queue, plan_measurement
-from spanlab.oplog import SetStatus
+from spanlab.oplog.operations import SentOperation, SetStatus
 from spanlab.schema import Annotation, Item, MeasurementPlan, Process, Record, Status
 from spanlab.search.index import build
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 
 KEY = "a-key-that-is-long-enough"

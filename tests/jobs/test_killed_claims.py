@@ -20,8 +20,8 @@ from spanlab.formats import read
 from spanlab.jobs import JobState
 from spanlab.models import ModelChoice
 from spanlab.schema import PairStep, Record
-from spanlab.search import SearchSpec
 from spanlab.search.addresses import ALLOWED
+from spanlab.search.spec import SearchSpec
 from spanlab.storage import Store
 from spanlab.systems.veritrail.trace import TrailStep
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields

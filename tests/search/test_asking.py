@@ -11,7 +11,7 @@ import pytest
 
 from spanlab.base.errors import UnavailableError
 from spanlab.schema import Item, Passage, Retrieval
-from spanlab.search import (
+from spanlab.search.base import (
     GivenPassages,
     RetrievedPassages,
     SearchQuery,

@@ -12,9 +12,10 @@ import pytest
 from spanlab.base.errors import InputError, UsageError
 from spanlab.base.settings import Settings
 from spanlab.schema import Item, Passage
-from spanlab.search import Bm25Spec, GivenSpec, ensure, retrieve, retriever, retriever_spec
+from spanlab.search.base import ensure, retrieve
 from spanlab.search.index import PassageIndex, build, file_hash
 from spanlab.search.local_search import bm25
+from spanlab.search.spec import Bm25Spec, GivenSpec, retriever, retriever_spec
 
 TOWER = "The Eiffel tower is 330 metres tall."
 BRIDGE = "The Golden Gate bridge is 2737 metres long."

@@ -11,8 +11,9 @@ from spanlab.base.errors import UnavailableError, WrongKeyError
 from spanlab.base.settings import Settings
 from spanlab.models import Meter, ModelChoice, language_model
 from spanlab.schema import Item, Passage
-from spanlab.search import RetrievedPassages, SearchQuery, WebSpec, ensure, retrieve, retriever
+from spanlab.search.base import RetrievedPassages, SearchQuery, ensure, retrieve
 from spanlab.search.queries import ClaimQueries, EnglishQueries
+from spanlab.search.spec import WebSpec, retriever
 from spanlab.testing import ModelServer, fail, say, say_fields
 
 ITEM = Item(

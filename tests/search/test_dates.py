@@ -13,7 +13,7 @@ from model_fixtures import KEY
 from spanlab.models import Meter
 from spanlab.models.cache import answer_file
 from spanlab.schema import Item
-from spanlab.search import SearchQuery, ensure, retrieval_of
+from spanlab.search.base import SearchQuery, ensure, retrieval_of
 from spanlab.search.endpoint import SearchEndpoint
 from spanlab.search.index import build
 from spanlab.search.local_search import bm25

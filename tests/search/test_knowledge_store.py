@@ -12,7 +12,8 @@ from spanlab.base.errors import InputError
 from spanlab.base.settings import Settings
 from spanlab.models import Meter
 from spanlab.schema import Item
-from spanlab.search import AveritecSpec, SearchQuery, ensure, retriever, retriever_spec
+from spanlab.search.base import SearchQuery, ensure
+from spanlab.search.spec import AveritecSpec, retriever, retriever_spec
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from spanlab.base.errors import ModelError
 from spanlab.schema import Passage
-from spanlab.search import SearchQuery
+from spanlab.search.base import SearchQuery
 from spanlab.search.endpoint import SearchEndpoint
 from spanlab.search.provider import ProviderName
 from spanlab.search.providers import PAPERS

@@ -25,12 +25,13 @@ from spanlab.base.settings import Settings
 from spanlab.models import Meter
 from spanlab.schema import Passage
 from spanlab.schema.usage import Budget, Usage
-from spanlab.search import SearchQuery, SearchSpec, retriever
+from spanlab.search.base import SearchQuery
 from spanlab.search.endpoint import SearchEndpoint
 from spanlab.search.provider import ProviderName
 from spanlab.search.providers import PROVIDERS, WEB
 from spanlab.search.results import without_age
 from spanlab.search.search import SearchApi
+from spanlab.search.spec import SearchSpec, retriever
 from spanlab.testing import ModelServer, ScriptedReply, caller_with, fail
 
 MAY = SearchQuery("tower\nheight", language="de", before=date(2024, 5, 1))

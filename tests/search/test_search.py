@@ -22,10 +22,11 @@ from spanlab.base.settings import Settings
 from spanlab.models import Meter
 from spanlab.models.cache import answer_file
 from spanlab.schema import Item, Passage
-from spanlab.search import ResultShape, SearchSpec, ensure, retrieve, retriever, retriever_spec
+from spanlab.search.base import ensure, retrieve
 from spanlab.search.endpoint import SearchEndpoint
-from spanlab.search.results import passages_of
+from spanlab.search.results import ResultShape, passages_of
 from spanlab.search.search import SearchApi
+from spanlab.search.spec import SearchSpec, retriever, retriever_spec
 from spanlab.testing import ModelServer, ScriptedReply, fail, in_turn
 
 ITEM = Item(id="a", question="How tall is\nthe tower?", answer="It is 312 m tall.")

@@ -24,7 +24,7 @@ from spanlab.models import Meter, ModelChoice, TokenPrice
 from spanlab.models.cache import answer_file
 from spanlab.schema import Item, Passage
 from spanlab.schema.usage import Budget
-from spanlab.search import WebSpec, ensure, retrieve, retriever
+from spanlab.search.base import ensure, retrieve
 from spanlab.search.search_model import (
     CitedSource,
     SearchAnswer,
@@ -32,6 +32,7 @@ from spanlab.search.search_model import (
     passages,
     search_choice,
 )
+from spanlab.search.spec import WebSpec, retriever
 from spanlab.testing import ModelServer, ScriptedReply, fail, in_turn, say
 
 ITEM = Item(id="a", lang="en", question="How tall is it?", answer="It is 312 m tall.")

@@ -13,8 +13,7 @@ from sqlalchemy import text
 from spanlab.base.errors import AccessError, NotFoundError, StoreError, UsageError
 from spanlab.base.settings import Settings
 from spanlab.data.backup import back_up, restore
-from spanlab.oplog import SetStatus
-from spanlab.oplog.operations import SentOperation
+from spanlab.oplog.operations import SentOperation, SetStatus
 from spanlab.schema import (
     NOBODY,
     Actor,

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from spanlab.base.errors import InputError, NotFoundError, StoreError
-from spanlab.oplog import AcceptSpan, AddSpan, SetStatus, SuggestionMark
+from spanlab.oplog.operations import AcceptSpan, AddSpan, SentOperation, SetStatus
+from spanlab.oplog.state import SuggestionMark
 from spanlab.schema import Annotation, AnnotatorKind, Claim, QueueQuery, Record, Status
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 from spanlab.storage.queue_values import annotation_values, position_values
 
 MakeRecord = Callable[..., Record]

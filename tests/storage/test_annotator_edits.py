@@ -7,18 +7,18 @@ from collections.abc import Callable
 import pytest
 
 from spanlab.base.errors import NotFoundError, StoreError, UsageError
-from spanlab.oplog import (
-    AcceptClaim,
+from spanlab.oplog.answer_operations import AcceptClaim, ClaimMark
+from spanlab.oplog.operations import (
     AcceptSpan,
     AddSpan,
-    ClaimMark,
     CommentSpan,
     Operation,
+    SentOperation,
     SetStatus,
-    SuggestionMark,
 )
+from spanlab.oplog.state import SuggestionMark
 from spanlab.schema import Annotation, AnnotatorKind, QueueQuery, Record, Status
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 from spanlab.storage.datasets import copy_as_gold
 from spanlab.text.labels import disagreement
 

@@ -19,8 +19,7 @@ from spanlab.base.errors import InputError, StoreError
 from spanlab.base.settings import Settings
 from spanlab.data.backup import back_up, restore, sweep_restores
 from spanlab.memory.store import MemoryStore
-from spanlab.oplog import SetStatus
-from spanlab.oplog.operations import SentOperation
+from spanlab.oplog.operations import SentOperation, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, QueueQuery, Record, Role, Status
 from spanlab.schema.memory import MemoryEntry
 from spanlab.storage import Store

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 import pytest
 
 from spanlab.base.errors import UsageError
-from spanlab.oplog import FinishItem, SetStatus
+from spanlab.oplog.operations import FinishItem, SentOperation, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, KnownAnswers, QueueQuery, Record, Status
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 from spanlab.storage.campaigns import Entrance
 
 MakeRecord = Callable[..., Record]

@@ -16,7 +16,7 @@ from sqlalchemy.event import listen, remove
 from spanlab.base.errors import NotFoundError, StoreError, UsageError
 from spanlab.base.settings import Settings
 from spanlab.formats import read, write
-from spanlab.oplog import AddSpan, SetStatus
+from spanlab.oplog.operations import AddSpan, SentOperation, SetStatus
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -31,7 +31,7 @@ from spanlab.schema import (
     Status,
     UndecidedRule,
 )
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 from spanlab.storage.tables import datasets, items
 
 MakeRecord = Callable[..., Record]

@@ -12,9 +12,9 @@ from threading import Barrier
 from working_jobs import environment
 
 from spanlab.base.settings import Settings
-from spanlab.oplog import AddSpan, SetStatus
+from spanlab.oplog.operations import AddSpan, SentOperation, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, QueueQuery, Record, Status
-from spanlab.storage import SentOperation, Store, catalog, reviews
+from spanlab.storage import Store, catalog, reviews
 from spanlab.storage.engine import Database
 
 MakeRecord = Callable[..., Record]

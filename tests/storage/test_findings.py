@@ -11,7 +11,7 @@ import pytest
 from spanlab.base.errors import InputError, NotFoundError, StoreError
 from spanlab.formats import dumps
 from spanlab.formats.known.jsonl import loads
-from spanlab.oplog import AddSpan, SetStatus
+from spanlab.oplog.operations import AddSpan, SentOperation, SetStatus
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -25,7 +25,7 @@ from spanlab.schema import (
     Status,
     joined,
 )
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 
 ANSWER = "The tower was built in 1887 and is 330 metres tall."
 GIVEN = Passage(text="Work began on 28 January 1887.")

@@ -13,9 +13,9 @@ import pytest
 
 from spanlab.base.errors import InputError, NotFoundError, StoreError, UsageError
 from spanlab.base.settings import Settings
-from spanlab.oplog import SetStatus
+from spanlab.oplog.operations import SentOperation, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Status
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]

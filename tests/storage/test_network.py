@@ -15,9 +15,9 @@ from sqlalchemy import create_engine, make_url, text
 from spanlab.base.errors import StoreError
 from spanlab.base.settings import Settings
 from spanlab.jobs.database import url_of
-from spanlab.oplog import CommentSpan
+from spanlab.oplog.operations import CommentSpan, SentOperation
 from spanlab.schema import Item, Record
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 from spanlab.storage.engine import Database
 from spanlab.storage.urls import watchful
 

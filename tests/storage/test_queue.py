@@ -9,9 +9,9 @@ import pytest
 from random_queues import ask
 
 from spanlab.base.errors import NotFoundError, UsageError
-from spanlab.oplog import SetStatus
+from spanlab.oplog.operations import SentOperation, SetStatus
 from spanlab.schema import Annotation, QueueCursor, QueueQuery, Record, Status
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]

@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import delete, insert, select
 
 from spanlab.base.errors import NotFoundError
-from spanlab.oplog import FinishItem, SetStatus
+from spanlab.oplog.operations import FinishItem, SentOperation, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, KnownAnswers, QueueQuery, Record, Status
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 from spanlab.storage.tables import datasets, known_given, queue_items, queues
 
 MakeRecord = Callable[..., Record]

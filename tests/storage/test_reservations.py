@@ -13,7 +13,14 @@ from sqlalchemy import event, text
 
 from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.base.settings import Settings
-from spanlab.oplog import CommentSpan, FinishItem, Operation, SetStatus, Undo
+from spanlab.oplog.operations import (
+    CommentSpan,
+    FinishItem,
+    Operation,
+    SentOperation,
+    SetStatus,
+    Undo,
+)
 from spanlab.review.queue import first_item, neighbours
 from spanlab.schema import (
     Annotation,
@@ -25,7 +32,7 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.schema.progress import PersonProgress
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 from spanlab.storage.engine import Database
 
 MakeRecord = Callable[..., Record]

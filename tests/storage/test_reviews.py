@@ -10,24 +10,28 @@ from sqlalchemy import text
 
 from spanlab.base.errors import NotFoundError, StoreError, UsageError
 from spanlab.base.settings import Settings
-from spanlab.oplog import (
+from spanlab.oplog.answer_operations import (
     AcceptClaim,
     AddClaim,
-    AddSpan,
     ClaimMark,
-    CommentSpan,
     EditClaim,
+    RejectClaim,
+    Respond,
+)
+from spanlab.oplog.operations import (
+    AddSpan,
+    CommentSpan,
     FinishItem,
     Operation,
     Redo,
-    RejectClaim,
     RelabelSpan,
     RemoveSpan,
-    Respond,
-    ReviewState,
+    SentOperation,
     SetStatus,
     Undo,
+    WriteReply,
 )
+from spanlab.oplog.state import ReviewState
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -38,7 +42,7 @@ from spanlab.schema import (
     Span,
     Status,
 )
-from spanlab.storage import SentOperation, Store, WriteReply
+from spanlab.storage import Store
 from spanlab.storage.engine import Database
 
 MakeRecord = Callable[..., Record]

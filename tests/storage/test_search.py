@@ -6,9 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from spanlab.oplog import AddSpan, CommentSpan, RelabelSpan, SetStatus, Undo
+from spanlab.oplog.operations import (
+    AddSpan,
+    CommentSpan,
+    RelabelSpan,
+    SentOperation,
+    SetStatus,
+    Undo,
+)
 from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Span, Status
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 
 _LONG_WORD = "a" * 3_000  # more than a lexeme may have in PostgreSQL
 

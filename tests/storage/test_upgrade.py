@@ -23,9 +23,10 @@ from sqlalchemy import make_url, text
 import spanlab.storage.migrations
 from spanlab.base.errors import StoreError
 from spanlab.base.settings import Settings
-from spanlab.oplog import SetStatus
+from spanlab.oplog.operations import SentOperation, SetStatus
 from spanlab.schema import QueueQuery, Record, Status
-from spanlab.storage import SentOperation, Store, StoredJob
+from spanlab.storage import Store
+from spanlab.storage.api_jobs import StoredJob
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import metadata
 from spanlab.storage.upgrade import REVISIONS, VERSION_TABLE

@@ -15,7 +15,15 @@ from math import gcd
 from random import Random
 from typing import get_args
 
-from spanlab.oplog import AddSpan, CommentSpan, Operation, RelabelSpan, SetStatus, Undo
+from spanlab.oplog.operations import (
+    AddSpan,
+    CommentSpan,
+    Operation,
+    RelabelSpan,
+    SentOperation,
+    SetStatus,
+    Undo,
+)
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -33,7 +41,7 @@ from spanlab.schema import (
     Span,
     Status,
 )
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 from spanlab.storage.datasets import copy_as_gold, gold_name
 from spanlab.text.labels import disagreement
 

@@ -11,9 +11,9 @@ from streamlit.testing.v1 import AppTest
 
 from spanlab.comparison.page import _VIEWS
 from spanlab.data.export_choice import FORMATS
-from spanlab.oplog import AddSpan, CommentSpan, SetStatus
+from spanlab.oplog.operations import AddSpan, CommentSpan, SentOperation, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 from spanlab.ui.panels import panels
 
 OpenPage = Callable[..., AppTest]

@@ -11,13 +11,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from spanlab.base.errors import UsageError
-from spanlab.oplog import OPERATION, FinishItem
+from spanlab.oplog.operations import OPERATION, FinishItem, SentOperation
 from spanlab.people.entrance import begin_test, change_known, entrance_of
 from spanlab.people.own_lists import check_may_write
 from spanlab.review.span_editor import EditorMessage, ReviewQueue, exchange
 from spanlab.review.span_editor.payload import EvidenceSent, ItemsWanted, TraceWanted
 from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Span
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "The tower was built in 1887 and is 330 metres tall."

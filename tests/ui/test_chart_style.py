@@ -17,9 +17,9 @@ from traced import traced_file
 
 from optimizers.page import curve
 from spanlab.formats import read
-from spanlab.oplog import SetStatus
+from spanlab.oplog.operations import SentOperation, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, SearchTrial, Span, Status
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 from spanlab.ui.dots import DARK, DONE, FAILED, HEAT, INK, LIGHT, NEUTRAL, scale_of
 
 OpenPage = Callable[..., AppTest]

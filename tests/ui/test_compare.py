@@ -15,10 +15,10 @@ from traced import traced_file
 
 from spanlab.data.versions import snapshot
 from spanlab.formats import read
-from spanlab.oplog import AddSpan, RemoveSpan, SetStatus
+from spanlab.oplog.operations import AddSpan, RemoveSpan, SentOperation, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 from spanlab.scoring.annotators import compare_dataset
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 from spanlab.systems.safe.trace import ReasoningTraceStep
 
 OpenPage = Callable[..., AppTest]

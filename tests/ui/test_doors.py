@@ -21,7 +21,8 @@ from spanlab.detection.specifications import specifications
 from spanlab.jobs import job_store
 from spanlab.models import ModelChoice, TokenPrice
 from spanlab.schema import Item, Record
-from spanlab.search import AveritecSpec, Bm25Spec, PassageSource, SearchSpec
+from spanlab.search.source import PassageSource
+from spanlab.search.spec import AveritecSpec, Bm25Spec, SearchSpec
 from spanlab.storage import Store
 
 OpenPage = Callable[..., AppTest]

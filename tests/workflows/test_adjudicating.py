@@ -14,7 +14,7 @@ from postgres import Cluster
 from spanlab.base.settings import Settings
 from spanlab.formats import dumps
 from spanlab.formats.known.jsonl import loads
-from spanlab.oplog import in_force
+from spanlab.oplog.operations import in_force
 from spanlab.review.adjudication import AdjudicationQueue
 from spanlab.review.span_editor import EditorMessage, ReviewQueue, exchange
 from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Span, Status

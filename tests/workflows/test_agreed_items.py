@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from spanlab.base.settings import Settings
-from spanlab.oplog import AddSpan, ReviewState
+from spanlab.oplog.operations import AddSpan, SentOperation
+from spanlab.oplog.state import ReviewState
 from spanlab.review.adjudication import AdjudicationQueue, agreed_items, take_agreed, take_back
 from spanlab.schema import (
     Annotation,
@@ -22,7 +23,7 @@ from spanlab.schema import (
     Verdict,
 )
 from spanlab.schema.datasets import ADJUDICATED
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 
 ANSWER = "one two three"
 QUEUE = AdjudicationQueue()

@@ -16,7 +16,7 @@ from spanlab.detection.file_run import FileRun
 from spanlab.detection.request import request_of
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.schema.usage import Budget
-from spanlab.search import GivenSpec
+from spanlab.search.spec import GivenSpec
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
 
 

@@ -17,7 +17,8 @@ from spanlab.detection.specifications import models_of
 from spanlab.models import TokenPrice
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.schema.usage import Budget
-from spanlab.search import Bm25Spec, PassageSource, WebSpec
+from spanlab.search.source import PassageSource
+from spanlab.search.spec import Bm25Spec, WebSpec
 from spanlab.storage import Store
 
 HERE = {"SPANLAB_MODEL": "small", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}

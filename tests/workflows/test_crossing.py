@@ -38,7 +38,7 @@ from spanlab.measure.measurement import measure
 from spanlab.measure.rate_tally import rates
 from spanlab.measure.sample import plan_measurement, read_measured
 from spanlab.memory.workflow import open_memory
-from spanlab.oplog import SetStatus
+from spanlab.oplog.operations import SetStatus
 from spanlab.people import logins as access
 from spanlab.people.progress import campaign
 from spanlab.review import adjudication, traces

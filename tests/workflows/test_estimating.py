@@ -14,7 +14,7 @@ from spanlab.detection import DetectorSpec
 from spanlab.detection.estimate import RunEstimate, estimate
 from spanlab.detection.request import RunOptions, RunRequest, request_with_options
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Retrieval
-from spanlab.search import PassageSource
+from spanlab.search.source import PassageSource
 from spanlab.storage import Store
 
 HERE = {"SPANLAB_MODEL": "small", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}

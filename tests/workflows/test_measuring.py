@@ -24,14 +24,15 @@ from spanlab.measure.sample import (
     plan_measurement,
     read_measured,
 )
-from spanlab.oplog import (
+from spanlab.oplog.operations import (
     AcceptSpan,
     FinishItem,
     Operation,
+    SentOperation,
     SetStatus,
-    SuggestionMark,
     Undo,
 )
+from spanlab.oplog.state import SuggestionMark
 from spanlab.output.tables import MeanInterval, as_html
 from spanlab.schema import (
     ADJUDICATED,
@@ -43,7 +44,7 @@ from spanlab.schema import (
     Record,
     Status,
 )
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from spanlab.base.errors import AccessError, NotFoundError, UsageError
 from spanlab.base.settings import Settings
 from spanlab.data.export_choice import ExportChoice
 from spanlab.data.exporting import export_dataset
-from spanlab.oplog import AddSpan, FinishItem
+from spanlab.oplog.operations import AddSpan, FinishItem, SentOperation
 from spanlab.people.entrance import (
     begin_test,
     change_known,
@@ -27,7 +27,7 @@ from spanlab.people.own_lists import check_may_write
 from spanlab.review.adjudication import check_adjudicator
 from spanlab.review.writes import AddedEvidence, add_evidence
 from spanlab.schema import ADJUDICATED, Annotation, AnnotatorKind, Item, Record, Role, Span
-from spanlab.storage import SentOperation, Store
+from spanlab.storage import Store
 from spanlab.storage.blind import seen_by
 from spanlab.storage.datasets import copy_as_gold, summary_of
 

@@ -15,7 +15,7 @@ from spanlab.base.errors import UsageError
 from spanlab.measure.rate_tally import rates
 from spanlab.measure.rates import fields_of, model_field
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status, Verdict
-from spanlab.scoring import holm, paired
+from spanlab.scoring.comparison import holm, paired
 from spanlab.storage import Store
 
 ANSWER = "0123456789"

@@ -52,7 +52,7 @@ from spanlab.schema import (
     merged,
 )
 from spanlab.schema.usage import Usage
-from spanlab.search import Retriever, SearchQuery, ensure, retrieval_of
+from spanlab.search.base import Retriever, SearchQuery, ensure, retrieval_of
 from spanlab.text.extents import Extent
 from spanlab.text.quotes import MappedSpan, ModelQuote, QuoteMapping
 

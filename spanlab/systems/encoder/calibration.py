@@ -14,8 +14,7 @@ from pydantic import JsonValue
 from spanlab.base.errors import InputError, SpanlabError, UsageError
 from spanlab.detection import DetectorSpec, detector
 from spanlab.schema import Item, Record
-from spanlab.scoring import CalibrationSums
-from spanlab.scoring.calibration import marked_shares
+from spanlab.scoring.calibration import CalibrationSums, marked_shares
 from spanlab.systems.encoder.detector import EncoderDetector
 from spanlab.systems.encoder.words import FIT, Method, RatedWords, WordCalibration, marked
 from spanlab.text.extents import Extent, iou, merge

@@ -32,7 +32,8 @@ from spanlab.networks.rewriter import refuse_code
 from spanlab.networks.tokenizing import TokenizedPiece
 from spanlab.output.tables import MeanInterval
 from spanlab.schema import Item, Record
-from spanlab.scoring import mark_none, score
+from spanlab.scoring.report import score
+from spanlab.scoring.spans import mark_none
 from spanlab.systems.encoder import TokenOptions
 from spanlab.systems.encoder.calibration import (
     LabelledItem,

@@ -44,7 +44,7 @@ from spanlab.detection.common.evidence import (
 )
 from spanlab.detection.common.model_detector import DetectionCase
 from spanlab.schema import Passage, RemarkStep
-from spanlab.search import GivenPassages, SearchQuery
+from spanlab.search.base import GivenPassages, SearchQuery
 from spanlab.systems.mermaid import MermaidOptions
 from spanlab.systems.mermaid.inquiry import ClaimInquiry, InquiryTools, MermaidProgram
 from spanlab.tools import Tool

@@ -29,7 +29,7 @@ from spanlab.detection.common.model_detector import DetectionCase, ModelDetector
 from spanlab.detection.entities import names_of
 from spanlab.detection.memory import EvidenceMemory
 from spanlab.schema import Evidence, Item, Passage, RemarkStep, Step, Verdict
-from spanlab.search import SearchQuery
+from spanlab.search.base import SearchQuery
 from spanlab.systems.mermaid import MermaidOptions
 from spanlab.systems.mermaid.executor import (
     AgentRun,

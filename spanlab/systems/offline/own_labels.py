@@ -16,7 +16,8 @@ from spanlab.base.fields import FrozenModel
 from spanlab.formats import ReadOptions, read
 from spanlab.output.tables import MeanInterval
 from spanlab.schema import Item, Record
-from spanlab.scoring import CalibrationSums, score
+from spanlab.scoring.calibration import CalibrationSums
+from spanlab.scoring.report import score
 from spanlab.systems.offline.calibration import Calibration, RatedAnswer, calibrate
 from spanlab.systems.offline.detector import OfflineDetector
 from spanlab.systems.offline.model import digest

@@ -14,7 +14,7 @@ from spanlab.detection.common.model_detector import DetectionCase, ModelDetector
 from spanlab.detection.entities import names_of
 from spanlab.networks.rewriter import TextRewriter
 from spanlab.schema import Passage, PassageQuote, Retrieval, Verdict, joined
-from spanlab.search import GivenPassages, SearchQuery
+from spanlab.search.base import GivenPassages, SearchQuery
 from spanlab.systems.papelo import PapeloOptions
 from spanlab.systems.papelo.prompts import PapeloProgram, question_in
 from spanlab.systems.papelo.pursuit import (

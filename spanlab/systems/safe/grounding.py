@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 from spanlab.detection.entities import EntityEdge
 from spanlab.models.meter import together
-from spanlab.scoring import score_answer
+from spanlab.scoring.answers import score_answer
 from spanlab.systems.safe.recomputing import period
 from spanlab.text.terms import terms
 

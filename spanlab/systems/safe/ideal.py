@@ -21,7 +21,7 @@ from spanlab.detection.common.context import passage_shown
 from spanlab.detection.common.model_detector import DetectionCase, ModelDetector
 from spanlab.models.parsing import PROSE
 from spanlab.schema import Annotation, AnswerPlace, Item
-from spanlab.scoring import score_answer
+from spanlab.scoring.answers import score_answer
 from spanlab.systems.safe.grounding import plain
 from spanlab.systems.safe.steps import (
     BENCHMARK,

@@ -13,7 +13,7 @@ from spanlab.detection.selection import DetectorSelection
 from spanlab.models import ModelChoice
 from spanlab.schema import Record
 from spanlab.schema.usage import Budget
-from spanlab.search import RetrieverSpec
+from spanlab.search.spec import RetrieverSpec
 
 if TYPE_CHECKING:
     pass

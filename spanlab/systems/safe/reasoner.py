@@ -31,7 +31,7 @@ from spanlab.schema import (
     Span,
     Step,
 )
-from spanlab.search import SearchQuery
+from spanlab.search.base import SearchQuery
 from spanlab.systems.safe import ANSWER_JUDGE, GENERATOR
 from spanlab.systems.safe.controller import RETRIES, STEPS, ReasoningTrajectory, control
 from spanlab.systems.safe.detector import SafeProgram, marked, quoted, searches, traced

@@ -14,7 +14,8 @@ from pydantic import JsonValue
 from spanlab.output.figures import counted, figure
 from spanlab.output.tables import P_VALUE, Chart, Column, ResultTable, columns_of
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
-from spanlab.scoring import AnswerScore, MeanDifference, paired, score_answer
+from spanlab.scoring.answers import AnswerScore, score_answer
+from spanlab.scoring.comparison import MeanDifference, paired
 from spanlab.scoring.files import difference_cells
 from spanlab.storage import Store
 from spanlab.storage.datasets import with_progress

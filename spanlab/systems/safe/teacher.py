@@ -16,7 +16,7 @@ import dspy
 from spanlab.detection.common.context import context
 from spanlab.models.values import ReplyModel, Text
 from spanlab.schema import Item
-from spanlab.scoring import score_answer
+from spanlab.scoring.answers import score_answer
 from spanlab.systems.safe.injection import TaughtError
 from spanlab.systems.safe.steps import (
     ErrorType,

@@ -20,7 +20,8 @@ from spanlab.detection import DetectorSpec
 from spanlab.detection.building import kit_of
 from spanlab.models import Meter
 from spanlab.schema import Record
-from spanlab.scoring import RIGHT, score_answer
+from spanlab.scoring.answers import score_answer
+from spanlab.scoring.claims import RIGHT
 from spanlab.systems.safe.steps import error_marked, right_answers, steps_in
 
 

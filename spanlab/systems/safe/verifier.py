@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import dspy
 
-from spanlab.scoring import RIGHT
+from spanlab.scoring.claims import RIGHT
 from spanlab.systems.safe.recomputing import wrong_results
 from spanlab.systems.safe.steps import (
     ErrorType,

@@ -22,7 +22,8 @@ from spanlab.schema import (
     SharedProcess,
 )
 from spanlab.schema.stages import stages_of
-from spanlab.scoring import StageAgreement, mean_of, stage_agreement, stage_shares
+from spanlab.scoring.agreement import StageAgreement, stage_agreement, stage_shares
+from spanlab.scoring.report import mean_of
 from spanlab.scoring.verdicts import by_text
 from spanlab.storage import Store
 from spanlab.storage.datasets import check_annotators, summary_of, with_progress

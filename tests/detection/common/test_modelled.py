@@ -19,7 +19,7 @@ from spanlab.formats import dumps
 from spanlab.formats.known.jsonl import loads
 from spanlab.models import Meter, ModelChoice
 from spanlab.schema import CallsStep, Item, QueryStep, Record, RemarkStep, Status
-from spanlab.search import SearchSpec
+from spanlab.search.spec import SearchSpec
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
 
 ITEM = Item(id="a", question="Who built it?", answer="Ada Smith did.")

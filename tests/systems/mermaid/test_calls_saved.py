@@ -15,7 +15,7 @@ from spanlab.base.settings import Settings
 from spanlab.memory.store import MemoryStore
 from spanlab.models.meter import together
 from spanlab.schema import Item, RecallStep, Step
-from spanlab.search import SearchSpec
+from spanlab.search.spec import SearchSpec
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 
 # 20 towns with nine claims each, and 20 with one: a search for each town, 40, instead of 200.

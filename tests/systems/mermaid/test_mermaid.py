@@ -16,8 +16,8 @@ from prompts import prompt_of
 from spanlab.base.settings import Settings
 from spanlab.detection import Detector
 from spanlab.schema import Item, Passage, RecallStep, RemarkStep
-from spanlab.search import SearchSpec
 from spanlab.search.addresses import ALLOWED
+from spanlab.search.spec import SearchSpec
 from spanlab.systems.mermaid.trace import ThoughtStep
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
 

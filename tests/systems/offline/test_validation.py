@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from spanlab.formats import ReadOptions, read
-from spanlab.scoring import mark_all, mark_none, score
+from spanlab.scoring.report import score
+from spanlab.scoring.spans import mark_all, mark_none
 from spanlab.systems.offline.model import SHIPPED
 from spanlab.systems.offline.own_labels import ModelCard
 from spanlab.text.labels import labels_of

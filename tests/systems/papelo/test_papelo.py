@@ -38,8 +38,8 @@ from spanlab.schema import (
     Retrieval,
     Status,
 )
-from spanlab.search import SearchSpec
 from spanlab.search.addresses import ALLOWED
+from spanlab.search.spec import SearchSpec
 from spanlab.systems.papelo.prompts import question_in
 from spanlab.systems.papelo.pursuit import names_in
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail

@@ -21,8 +21,8 @@ from spanlab.schema import (
     Status,
     TunedPredictor,
 )
-from spanlab.search import Bm25Spec
 from spanlab.search.index import build
+from spanlab.search.spec import Bm25Spec
 from spanlab.systems.safe.trace import ReasoningTraceStep
 from spanlab.testing import ModelServer, say
 

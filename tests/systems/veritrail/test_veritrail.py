@@ -8,7 +8,7 @@ from trail_answers import BUILDER, BUILT, PLACE, SUMMARISED, TRUE, TrailAnswers
 
 from spanlab.models import ModelChoice
 from spanlab.schema import FactStep, Passage, RemarkStep, Status
-from spanlab.search import SearchSpec
+from spanlab.search.spec import SearchSpec
 from spanlab.systems.veritrail.trace import TrailStep, trails
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail
 
