@@ -31,13 +31,14 @@ from dataset_hub import TOKEN, DatasetHub
 from fake_hub import Hub
 from forks import run_forked
 from gold_answers import GoldAnswers, better_when_asked
+from guide_blocks import BLOCK, TOPICS, blocks, commands, environment, is_ours, text_of
 from guide_parts import made_anew, variables, variables_of_roles
 from ports import free_port
 from trace_homes import KEYS, living
 from typer.main import get_command
 
 from spanlab.base.errors import UsageError
-from spanlab.base.guide import FOLDER, INDEX, guide_page, guide_pages, search_guide
+from spanlab.base.guide import FOLDER, INDEX, guide_page, search_guide
 from spanlab.bench.plan import read_plan
 from spanlab.cli.app import app
 from spanlab.detection import entries
@@ -47,22 +48,8 @@ from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say
 
 ROOT = Path(__file__).resolve().parent.parent
 SPANS = ROOT / "tests" / "cli" / "peers" / "phoenix_get_spans.json"
-TOPICS = [page.topic for page in guide_pages()]
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NEWEST = {"3f2a": "jobs", "1f2e3d4c5b6a": "keys"}  # stand for the first that a list has
 PHOENIX = "http://localhost:6006"  # as pages name it
-
-
-def text_of(topic: str) -> str:
-    return (FOLDER / f"{topic}.md").read_text(encoding="utf-8")
-
-
-def blocks(topic: str, language: str) -> list[str]:
-    return [text for kind, text in BLOCK.findall(text_of(topic)) if kind == language]
-
-
-def commands(topic: str) -> list[str]:
-    return [line for block in blocks(topic, "sh") for line in block.splitlines()]
 
 
 PAPERS = [topic for topic in TOPICS if "of the paper's Table" in text_of(topic)] + [
@@ -90,12 +77,6 @@ def test_the_rows_of_a_papers_table_are_asked_for_by_options_that_there_are(topi
     for option in options:
         entry_of(usual).checked(dict([option.split("=")]))
     assert topic != "detector-papelo" or len(options) == 10
-
-
-def is_ours(command: str) -> bool:
-    """Whether it is spanlab that a command starts, maybe with environment variables."""
-    words = (word for word in command.split() if not re.match(r"[A-Z_]+=", word))
-    return next(words) == "spanlab"
 
 
 @pytest.mark.parametrize("topic", TOPICS)
@@ -266,12 +247,6 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         done = run_here(command.split(), folder, environment(folder))
         assert done.returncode == 0, done.stderr
     return folder
-
-
-def environment(folder: Path) -> dict[str, str]:
-    # Without the real data, over which `spanlab bench` would run for minutes: a reader has none.
-    here = {"SPANLAB_HOME": str(folder / "home"), "SPANLAB_SHARED": "", "COLUMNS": "100"}
-    return os.environ | here
 
 
 RUNNING = [topic for topic in TOPICS if blocks(topic, "sh") or blocks(topic, "python")]

@@ -17,6 +17,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from guide_blocks import of_section
 
 import spanlab
 from spanlab.base.errors import SpanlabError, UsageError
@@ -98,6 +99,12 @@ def test_a_verdict_has_the_share_that_is_not_marked_and_the_worst_span() -> None
     assert [span["text"] for span in verdict.spans] == ["1989"]
     assert (judge(RIGHT, RIGHT).score, judge(RIGHT, RIGHT).reason) == (1, "offline marks nothing")
     assert judge(WRONG, None).score < SCORE
+
+
+@pytest.mark.parametrize("program", ["promptfoo", "DeepEval", "RAGAS"])
+def test_the_guide_shows_the_reason_that_there_is(program: str) -> None:
+    """What the program prints around it is checked by ``make test-peers``."""
+    assert REASON in " ".join(" ".join(of_section("integrations", program)).split())
 
 
 def test_a_detector_that_fails_gives_no_score() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from commands import run_here, serving
 from gold_answers import GoldAnswers, better_when_asked
+from guide_blocks import is_ours
 from ports import free_port
 from readme import README, blocks, commands
 
@@ -17,12 +18,6 @@ from spanlab.formats import read
 from spanlab.testing import ModelServer
 
 ROOT = Path(__file__).resolve().parent.parent
-
-
-def is_ours(command: str) -> bool:
-    """Whether it is spanlab that a command starts, maybe with environment variables."""
-    words = (word for word in command.split() if not re.match(r"[A-Z_]+=", word))
-    return next(words) == "spanlab"
 
 
 def test_a_team_types_its_lines_in_the_order_given(

@@ -22,6 +22,8 @@ import spanlab
 from spanlab.schema import Record
 from spanlab.testing import ModelServer, say
 
+sys.path.append(str(Path(__file__).parents[1] / "support"))
+
 # These programs tell their makers of each run or ask for prices, and wait for that without a
 # network; MLflow's server also starts other servers.
 os.environ |= {

@@ -1,15 +1,21 @@
-"""The adapters of `spanlab.integrations` within the programs that they are for."""
+"""The adapters of `spanlab.integrations` within the programs that they are for.
+
+The guide's page on integrations shows code and what the program then says: both are run.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from guide_blocks import is_shown, of_section
 
 ASKED = "When was the Eiffel Tower built?"
 RIGHT = "The Eiffel Tower was completed in 1889."
@@ -37,6 +43,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
 
 
+def defined(code: str) -> dict[str, Any]:
+    """Run code that the page shows; return what it defines."""
+    Path("shown.py").write_text(code, "utf-8")
+    return runpy.run_path("shown.py")
+
+
 def test_deepeval() -> None:
     from deepeval import assert_test, evaluate
     from deepeval.test_case import LLMTestCase
@@ -51,41 +63,35 @@ def test_deepeval() -> None:
     scores = {result.actual_output: result.metrics_data[0].score for result in results}
     assert scores == {WRONG: SCORE, RIGHT: 1}
     assert_test(right, [GroundedMetric(threshold=1)])
-    with pytest.raises(AssertionError, match=r"Grounded.*most likely “1989”"):
-        assert_test(wrong, [GroundedMetric(threshold=1)])
+    code, said = of_section("integrations", "DeepEval")
+    with pytest.raises(AssertionError) as failed:
+        defined(code)["test_tower"]()
+    assert f"AssertionError: {failed.value}" == " ".join(said.split())
 
 
-def test_ragas() -> None:
-    from ragas import EvaluationDataset, evaluate
-
-    from spanlab.integrations.ragas_metric import Grounded
-
-    rows = [
-        {"user_input": ASKED, "response": answer, "retrieved_contexts": [RIGHT]}
-        for answer in (WRONG, RIGHT)
-    ]
-    metric = Grounded()
-    scored = evaluate(EvaluationDataset.from_list(rows), metrics=[metric], show_progress=False)
-    assert [row["grounded"] for row in scored.scores] == [SCORE, 1]
-    assert "most likely “1989”" in metric.reasons[WRONG]
+def test_ragas(capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = of_section("integrations", "RAGAS")
+    metric = defined(code)["metric"]
+    assert is_shown(said, capsys.readouterr().out)
+    assert metric.reasons[RIGHT] == "offline marks nothing"
 
 
-def test_inspect(tmp_path: Path) -> None:
-    from inspect_ai import Task, eval  # noqa: A004 - its name for it
-    from inspect_ai.dataset import Sample
+def test_inspect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from inspect_ai import eval  # noqa: A004 - its name for it
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
     import spanlab
-    from spanlab.integrations.inspect_scorer import grounded
 
+    code, said = of_section("integrations", "Inspect")
     used = {"usage": ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)}
     says = [ModelOutput.from_content("m", text).model_copy(update=used) for text in (WRONG, RIGHT)]
-    samples = [Sample(input=ASKED, id=name, metadata={"passages": [RIGHT]}) for name in ("a", "b")]
-    task = Task(dataset=samples, scorer=grounded())
     model = get_model("mockllm/model", custom_outputs=says)
-    (log,) = eval(task, model=model, display="none", log_dir="logs", max_samples=1)
+    (log,) = eval(
+        defined(code)["towers"](), model=model, display="plain", log_dir="logs", max_samples=1
+    )
     assert log.status == "success"
     assert [sample.scores["grounded"].value for sample in log.samples] == [SCORE, 1]
+    assert is_shown(f"…\n{said}…", capsys.readouterr().out)
     (file,) = tmp_path.glob("logs/*.eval")
     items = [record.item for record in spanlab.load(file)]
     assert [(item.answer, item.passages[0].text) for item in items] == [

@@ -23,6 +23,7 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
+import guide_blocks
 import pytest
 import readme
 from commands import run_here, serving
@@ -179,6 +180,8 @@ def test_a_team_sends_its_traces_and_gets_rates_and_verdicts(
     ]
     with serving(words, tmp_path, listening) as said, living() as homes:
         await_server(f"http://127.0.0.1:{port}/readyz")
+        (shown,) = (block for block in guide_blocks.blocks("api", "text") if "OTEL_" in block)
+        assert shown.replace("8600", port) in said()
         for name, value in re.findall(r"^  (OTEL_\w+)=(.*)$", said(), re.MULTILINE):
             monkeypatch.setenv(name, value.replace("KEY", key.partition("=")[2]))
         exporter = OTLPSpanExporter()

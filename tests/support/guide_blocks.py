@@ -1,0 +1,59 @@
+"""What stands on the guide's pages to be typed, and the variables with which tests type it."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from spanlab.base.guide import FOLDER, guide_pages
+
+TOPICS = [page.topic for page in guide_pages()]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_MADE = re.compile(r"<!-- made: .*?<!-- end -->", re.DOTALL)
+
+
+def text_of(topic: str) -> str:
+    """Return a page."""
+    return (FOLDER / f"{topic}.md").read_text(encoding="utf-8")
+
+
+def blocks(topic: str, *languages: str) -> list[str]:
+    """Return the blocks of a page in some languages, without those that the code makes."""
+    text = _MADE.sub("", text_of(topic))
+    return [block for kind, block in BLOCK.findall(text) if kind in languages]
+
+
+def of_section(topic: str, title: str) -> list[str]:
+    """Return the blocks of one section of a page, in any language."""
+    section = text_of(topic).partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    return [block for _, block in BLOCK.findall(section)]
+
+
+def is_shown(shown: str, said: str) -> bool:
+    """Return whether a program said what a page shows of it.
+
+    A line `…` stands for other lines, and `…` at the end of a line for the rest of it.
+    """
+    lines = "\n".join(["", *map(re.escape, shown.strip().splitlines()), ""])
+    pattern = lines.replace("\n…\n", r"\n(?:.*\n)*").replace("…", ".*")
+    said = "\n".join(["", *map(str.rstrip, said.strip().splitlines()), ""])
+    return re.fullmatch(pattern, said) is not None
+
+
+def commands(topic: str) -> list[str]:
+    """Return the lines of a page's blocks for a terminal."""
+    return [line for block in blocks(topic, "sh") for line in block.splitlines()]
+
+
+def is_ours(command: str) -> bool:
+    """Return whether a line starts spanlab, maybe with environment variables."""
+    words = (word for word in command.split() if not re.match(r"[A-Z_]+=", word))
+    return next(words) == "spanlab"
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Return the variables of somebody who works in a folder."""
+    # Without the real data, over which `spanlab bench` would run for minutes: a reader has none.
+    here = {"SPANLAB_HOME": str(folder / "home"), "SPANLAB_SHARED": "", "COLUMNS": "100"}
+    return os.environ | here

@@ -1,0 +1,112 @@
+"""What pages show as typed and answered: each transcript is typed, and prints what stands there."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from commands import run_here
+from guide_blocks import TOPICS, blocks, environment, is_shown
+from trace_homes import KEYS, living
+
+from spanlab.formats import read
+
+PEERS = Path(__file__).parent / "cli" / "peers"
+RECORDED = {  # what a page calls a file, and the program's own that it stands for
+    "chain.json": "traces/openinference-lcel.console.json",
+    "engine.json": "traces/lli-rag.console.json",
+    "graph.json": "traces/openinference-graph.console.json",
+    "observations.json": "traces/langfuse-otel.console.json",
+    "project.json": "labelstudio_export_default.json",
+    "spans.json": "phoenix_get_spans.json",
+    "trace.json": "mlflow_trace.json",
+}
+HOMES = r"http://localhost:\d+"  # Phoenix, Langfuse and MLflow, as pages name them
+ELSEWHERE = {  # blocks of no terminal, by their first lines: what runs them, or why nothing does
+    ("api", "Traces go into 'rag'"): "walks/test_first_quarter.py",
+    ("adding", '[project.entry-points."spanlab.detectors"]'): "test_other_package.py",
+    ("bench", 'data = ["../data"]          # paths are relative to the plan'): "test_guide.py",
+    ("campaigns", "{"): "test_guide.py",
+    ("detector-span-model", 'system = "You name the spans of an answer'): "test_guide.py",
+    ("detector-encoder", "spanlab encoder train reviewed.jsonl"): "needs torch: make test-torch",
+    ("integrations", "assert:"): "make test-peers",
+    ("integrations", "Results:"): "make test-peers",
+    ("integrations", '"reason": '): "make test-peers",
+    ("integrations", "from deepeval import assert_test"): "make test-peers",
+    ("integrations", "AssertionError: Metrics: Grounded"): "make test-peers",
+    ("integrations", "from ragas import"): "make test-peers",
+    ("integrations", "[{'grounded': "): "make test-peers",
+    ("integrations", "from inspect_ai import"): "make test-peers",
+    ("integrations", "grounded\n"): "make test-peers",
+    ("team", "SPANLAB_ALLOWED_HOSTS="): "test_guide.py reads its names",
+    ("team", "# Caddyfile: TLS"): "configures Caddy, which is not installed",
+    ("team", "# nginx\n"): "configures nginx, which is not installed",
+    ("team", "# Caddyfile: two app processes"): "configures Caddy, which is not installed",
+    ("team", "# nginx: the same by address"): "configures nginx, which is not installed",
+}
+
+
+def transcripts(topic: str) -> list[tuple[str, str]]:
+    """Return the commands of a page's transcripts, each with what the page says it prints."""
+    text = "".join(block for block in blocks(topic, "text") if block.startswith("$ "))
+    pairs = (entry.partition("\n") for entry in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:])
+    return [(command, said) for command, _, said in pairs]
+
+
+def test_every_block_is_run_or_it_is_said_why_not() -> None:
+    """Blocks of commands and of Python are run, and lines of data read, by ``test_guide.py``."""
+    met = set()
+    for topic in TOPICS:
+        for block in blocks(topic, "text", "toml", ""):
+            if block.startswith("$ ") or (block.startswith('{"') and '"answer"' in block):
+                continue
+            known = [key for key in ELSEWHERE if key[0] == topic and block.startswith(key[1])]
+            assert known, f"{topic}: nothing runs this\n{block}"
+            met |= {known[0]}
+    assert met == set(ELSEWHERE)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the files that transcripts name."""
+    for name, recorded in RECORDED.items():
+        shutil.copy(PEERS / recorded, tmp_path / name)
+    items = [{"id": str(number), "answer": f"It is {number}."} for number in range(20)]
+    items[1], items[7] = ({"id": name, "question": "Which number?"} for name in "bc")
+    items[0]["id"] = items[5]["id"] = "a"
+    lines = "".join(f"{json.dumps(item)}\n" for item in items)
+    (tmp_path / "wrong.jsonl").write_text(lines, "utf-8")
+    named = {"run": 1, "question": "Which capital?", "prediction": "Oslo.", "answer": "Oslo"}
+    (tmp_path / "qa.jsonl").write_text(json.dumps(named), "utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def homes() -> Iterator[str]:
+    """Servers that know the traces which were recorded; yields their address."""
+    with living() as found:
+        for name in ("spans.json", "trace.json", "observations.json"):
+            for record in read(PEERS / RECORDED[name]):
+                found.known |= {str(value) for value in record.item.meta.values()}
+                found.known |= {f"tr-{record.item.meta['trace_id']}"}  # as MLflow calls it
+        yield found.url
+
+
+@pytest.mark.parametrize("topic", [topic for topic in TOPICS if transcripts(topic)])
+def test_a_transcript_shows_what_is_printed(topic: str, folder: Path, homes: str) -> None:
+    for command, shown in transcripts(topic):
+        said = typed(re.sub(HOMES, homes, command), folder)
+        assert is_shown(shown, said), f"{command}\n{said}"
+
+
+def typed(command: str, folder: Path) -> str:
+    """Type a line; return what it prints, remarks and errors first."""
+    words = shlex.split(command)
+    assert words.pop(0) == "spanlab"
+    done = run_here(words, folder, environment(folder) | KEYS)
+    return f"{done.stderr}{done.stdout}"
