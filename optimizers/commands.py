@@ -9,16 +9,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from optimizers.choosing import SearchOptions
-from optimizers.programs import held_out_in_words, registry
+from optimizers import estimates, job
+from optimizers.choosing import SearchOptions, optimisation_of
+from optimizers.programs import (
+    held_out_in_words,
+    program_table,
+    program_tables,
+    registry,
+    take,
+    unuse,
+)
 from optimizers.programs import use as let_use
 from optimizers.request import Optimisation
 from spanlab.base.errors import UnderWayError, UsageError
 from spanlab.base.settings import Settings
 from spanlab.cli import console
 from spanlab.cli.inputs import OptionsWithout, takes_options
-from spanlab.jobs import JobState, working
+from spanlab.jobs import JobState, job_store, leases, working
 from spanlab.output.figures import counted
+from spanlab.storage import Store
 
 if TYPE_CHECKING:
     from spanlab.schema import PromptChange
@@ -68,8 +77,6 @@ def optimize(
     spanlab optimize questions --detector safe --metric answer-f1
     spanlab optimize mine --detector ucsc-extract --target eu --transfer others --trials 10
     """
-    from optimizers.choosing import optimisation_of
-
     if use and queue:
         raise UsageError("--use waits for the end of the search: leave --queue out")
     if use and options.folds == 0:
@@ -86,9 +93,6 @@ def optimize(
 
 def estimate_search(request: Optimisation) -> None:
     """Print upper bounds for a search, without any call."""
-    from optimizers import estimates
-    from spanlab.storage import Store
-
     with Store.open(Settings.read()) as store:
         expected = estimates.estimate_search(store, request)
     effort = expected.effort
@@ -103,9 +107,6 @@ def estimate_search(request: Optimisation) -> None:
 
 def enqueue(request: Optimisation, *, again: bool) -> None:
     """Queue a search for any worker; ``again`` also if one under way is the same."""
-    from optimizers import job
-    from spanlab.jobs import job_store, leases
-
     leases.requeue_abandoned(
         job_store.shared_job_store(None)
     )  # what nobody works on any more waits
@@ -124,8 +125,6 @@ def run(request: Optimisation, *, use: bool, again: bool) -> None:
         use: whether the detector is to use what is better beyond chance.
         again: whether to start it also if a search under way is the same.
     """
-    from optimizers import job
-
     settings = Settings.read()
     with working.at_work(settings, processes=0) as queue:
         job_id = working.begin(lambda: job.submit(request, settings, queue, again=again), queue)
@@ -167,9 +166,6 @@ def list_command() -> None:
     \b
     spanlab programs list
     """
-    from optimizers.programs import program_table, registry
-    from spanlab.cli import console
-
     console.write_tables([program_table(registry())])
 
 
@@ -183,9 +179,6 @@ def show(
     \b
     spanlab programs show short-spans
     """
-    from optimizers.programs import program_tables, registry
-    from spanlab.cli import console
-
     program = registry().load(name)
     if as_json:
         typer.echo(program.model_dump_json(indent=2))
@@ -203,7 +196,6 @@ def compare(before: Known, after: Annotated[str, typer.Argument(metavar="OTHER")
     \b
     spanlab programs compare first-try short-spans
     """
-    from optimizers.programs import registry
     from spanlab.schema import compare as changes
 
     programs = registry()
@@ -231,10 +223,6 @@ def use(
     spanlab programs use short-spans --member ucsc-3-gpt4o-extract-overlap
     spanlab programs use --untuned ucsc-extract
     """
-    from optimizers.programs import unuse
-    from optimizers.programs import use as let_use
-    from spanlab.cli import console
-
     if (name is None) == (untuned is None):
         raise UsageError("name a tuned prompt, or a detector with --untuned; one of the two")
     if name is not None:
@@ -254,9 +242,6 @@ def export(
     \b
     spanlab programs export short-spans -o short-spans.json
     """
-    from optimizers.programs import registry
-    from spanlab.cli import console
-
     registry().give(name, output)
     console.say(f"wrote {output}")
 
@@ -271,9 +256,6 @@ def import_command(
     \b
     spanlab programs import short-spans.json
     """
-    from optimizers.programs import take
-    from spanlab.cli import console
-
     program = take(file, name)
     console.say(f"imported {program.name}, a tuned prompt for {program.detector}")
 
@@ -285,9 +267,6 @@ def remove(name: Known) -> None:
     \b
     spanlab programs remove short-spans
     """
-    from optimizers.programs import registry
-    from spanlab.cli import console
-
     registry().remove(name)
     console.say(f"removed {name}")
 

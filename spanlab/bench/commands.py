@@ -9,9 +9,13 @@ import typer
 
 from spanlab.base.errors import UsageError
 from spanlab.base.settings import Settings
-from spanlab.bench.files import read_table
-from spanlab.bench.plan import BenchPlan, BenchSystem, estimate_plan
+from spanlab.bench import cards as known
+from spanlab.bench import job as benchmark
+from spanlab.bench.files import plan_in, read_table
+from spanlab.bench.plan import BenchPlan, BenchSystem, estimate_plan, make_plan, read_plan
+from spanlab.bench.table import check_folder
 from spanlab.cli import console
+from spanlab.cli import console as out
 from spanlab.cli.inputs import OptionsWithout, takes_options
 from spanlab.detection.request import RunLimits
 from spanlab.detection.selection import DetectorSelection
@@ -92,12 +96,6 @@ def bench(
     spanlab bench --list --data data
     spanlab bench --check table
     """
-    from spanlab.bench import cards as known
-    from spanlab.bench.files import plan_in
-    from spanlab.bench.plan import make_plan, read_plan
-    from spanlab.bench.table import check_folder
-    from spanlab.cli import console as out
-
     shared = Settings.read().shared
     roots = [path.resolve() for path in data or ([shared] if shared else [])]
     if list_only:
@@ -150,8 +148,6 @@ def systems(selection: DetectorSelection) -> list[BenchSystem]:
 
 def run(plan: BenchPlan, *, dry_run: bool, json: bool) -> None:
     """Say what a plan comes to at most, run it as a job, and show its table."""
-    from spanlab.bench import job as benchmark
-
     estimate = estimate_plan(plan)
     run_estimate = estimate.run
     cost = (

@@ -7,6 +7,13 @@ from typing import Annotated
 import typer
 
 from spanlab.base.errors import UsageError
+from spanlab.cli import console
+from spanlab.formats.read_options import mapping_in
+from spanlab.output.tables import as_csv
+from spanlab.people.entrance import change_known, describe_leaving, known_in_words
+from spanlab.people.entrance import let_in as let_person_in
+from spanlab.people.overview import oversee, remind_table
+from spanlab.storage.datasets import open_store
 
 
 def campaign(
@@ -51,14 +58,6 @@ def campaign(
     spanlab campaign mine --known share=.1 --known test_items=5 --known pass_at=.6
     spanlab campaign mine --take-back Ben --yes
     """
-    from spanlab.cli import console
-    from spanlab.formats.read_options import mapping_in
-    from spanlab.output.tables import as_csv
-    from spanlab.people.entrance import change_known, describe_leaving, known_in_words
-    from spanlab.people.entrance import let_in as let_person_in
-    from spanlab.people.overview import oversee, remind_table
-    from spanlab.storage.datasets import open_store
-
     rules = None if known == ["none"] else mapping_in(known or (), "--known must be NAME=VALUE")
     with open_store() as store:
         if known:

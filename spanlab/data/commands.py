@@ -9,10 +9,26 @@ from typing import Annotated, Literal
 import typer
 
 from spanlab.base.errors import UsageError
+from spanlab.cli import console, inputs
 from spanlab.cli.inputs import Output, takes_options
 from spanlab.data.export_choice import FORMATS, REPORT, ExportChoice
 from spanlab.data.exporting import export_dataset
+from spanlab.formats import format_of
+from spanlab.formats.writers import can_write
 from spanlab.output.figures import counted
+from spanlab.schema import UndecidedRule
+from spanlab.storage import Store
+from spanlab.storage.datasets import (
+    copy_as_gold,
+    dataset_tables,
+    gold_name,
+    label_set,
+    label_studio_config,
+    open_store,
+    questions_of,
+    rename_annotator,
+    summary_of,
+)
 
 
 def datasets(
@@ -74,17 +90,6 @@ def datasets(
     spanlab datasets mine --questions questions.json
     spanlab datasets mine --config > config.xml
     """
-    from spanlab.cli import console, inputs
-    from spanlab.schema import UndecidedRule
-    from spanlab.storage.datasets import (
-        dataset_tables,
-        label_set,
-        label_studio_config,
-        open_store,
-        questions_of,
-        summary_of,
-    )
-
     changed = {
         **({} if undecided is None else {"undecided": UndecidedRule(undecided)}),
         **({} if overlap is None else {"overlap": overlap}),
@@ -142,9 +147,6 @@ def rename(
     \b
     spanlab annotators rename mine anna "Anna K."
     """
-    from spanlab.storage import Store
-    from spanlab.storage.datasets import rename_annotator
-
     with Store.open() as store:
         rename_annotator(store, dataset, annotator, new)
     typer.echo(f"{annotator} is now called {new} in {dataset}.", err=True)
@@ -161,8 +163,6 @@ def merge(
     \b
     spanlab annotators merge mine ana anna
     """
-    from spanlab.storage import Store
-
     with Store.open() as store:
         n_shared = store.merge_annotators(dataset, annotator, into)
     typer.echo(
@@ -188,8 +188,6 @@ def remove(
     \b
     spanlab annotators remove mine test-run --yes
     """
-    from spanlab.storage import Store
-
     if not yes:
         raise UsageError(
             f"this permanently deletes all annotations of {annotator!r} in {dataset!r}. Add --yes."
@@ -218,9 +216,6 @@ def gold(
     spanlab annotators gold mine anna --to known
     spanlab annotators gold mine "gold of anna" --undo
     """
-    from spanlab.storage import Store
-    from spanlab.storage.datasets import copy_as_gold, gold_name
-
     with Store.open() as store:
         if undo:
             store.set_person(dataset, annotator)
@@ -250,12 +245,6 @@ def export(
     spanlab export mine --state done --language en -o done.csv
     spanlab export mine -o mine.html
     """
-    from spanlab.cli import console
-    from spanlab.formats import format_of
-    from spanlab.formats.writers import can_write
-    from spanlab.storage import Store
-    from spanlab.storage.datasets import summary_of
-
     if output and "format" not in choice.model_fields_set:
         format = format_of(output, more={".html": REPORT})
         choice = choice.model_copy(update={"format": format})

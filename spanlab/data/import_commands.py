@@ -8,9 +8,16 @@ from typing import Annotated, Literal
 import typer
 
 from spanlab.base.errors import UsageError
+from spanlab.cli import console, inputs
 from spanlab.cli.inputs import takes_options
-from spanlab.data.importing import ImportOptions
+from spanlab.data.import_files import in_folders
+from spanlab.data.importing import ImportOptions, RejectsFile, describe_fields, import_files
+from spanlab.data.joining import join_annotations
+from spanlab.data.predictions import import_predictions
 from spanlab.output.figures import counted
+from spanlab.schema import AnnotatorKind
+from spanlab.search.index import build
+from spanlab.storage import Store
 
 
 @takes_options
@@ -77,11 +84,6 @@ def import_command(
             raise UsageError("--dry-run is for items, not for predictions (--as) or --join")
         _annotate_known(files, dataset, options, kind, join=join)
         return
-    from spanlab.cli import console, inputs
-    from spanlab.data.import_files import in_folders
-    from spanlab.data.importing import RejectsFile, describe_fields, import_files
-    from spanlab.storage import Store
-
     paths = in_folders(inputs.find_files(files))
     if options.asked and (len(paths) != 1 or not paths[0].is_dir()):
         raise UsageError("--query and --answer go with one folder: the output of GraphRAG")
@@ -138,11 +140,6 @@ def _annotate_known(
 
 
 def _import_predictions(files: list[str], dataset: str, system: str, kind: str) -> None:
-    from spanlab.cli import console, inputs
-    from spanlab.data.predictions import import_predictions
-    from spanlab.schema import AnnotatorKind
-    from spanlab.storage import Store
-
     with Store.open() as store, console.bar("importing", unit="items") as advance:
         paths = inputs.find_files(files)
         done = import_predictions(
@@ -153,11 +150,6 @@ def _import_predictions(files: list[str], dataset: str, system: str, kind: str) 
 
 
 def _join(files: list[str], dataset: str, options: ImportOptions) -> None:
-    from spanlab.cli import console, inputs
-    from spanlab.data.import_files import in_folders
-    from spanlab.data.joining import join_annotations
-    from spanlab.storage import Store
-
     paths = in_folders(inputs.find_files(files))
     with Store.open() as store, console.bar("importing", unit="items") as advance:
         done = join_annotations(store, paths, dataset, options, advance)
@@ -166,8 +158,6 @@ def _join(files: list[str], dataset: str, options: ImportOptions) -> None:
 
 
 def _say_unmatched(unmatched: tuple[str, ...], dataset: str) -> None:
-    from spanlab.cli import console
-
     if unmatched:
         shown = ", ".join(unmatched[:10]) + (", …" if len(unmatched) > 10 else "")
         console.say(f"{counted(len(unmatched), 'id')} {dataset!r} does not have: {shown}")
@@ -198,10 +188,6 @@ def index(
     spanlab index wiki.jsonl -o wiki.index
     spanlab index pages/ -o pages.index --longest 800
     """
-    from spanlab.cli import console
-    from spanlab.output.figures import counted
-    from spanlab.search.index import build
-
     with console.bar("indexing", unit="passages") as advance:
         done = build(corpus, output, longest=longest, stems=stems, on_progress=advance)
     console.say(

@@ -8,7 +8,14 @@ from typing import Annotated
 import typer
 
 from spanlab.base.errors import UsageError
+from spanlab.cli import console
+from spanlab.data.backup import back_up
+from spanlab.data.backup import restore as restore_backup
+from spanlab.data.versions import diff_datasets
+from spanlab.data.versions import snapshot as keep
 from spanlab.output.figures import counted
+from spanlab.output.tables import ResultTable, columns_of
+from spanlab.storage import Store
 
 app = typer.Typer(no_args_is_help=True, help="Deleted datasets: list, restore, delete permanently.")
 
@@ -27,10 +34,6 @@ def snapshot(
     spanlab export mine@v1 -o v1.jsonl
     spanlab score mine@v1 gold.jsonl --annotator anna
     """
-    from spanlab.cli import console
-    from spanlab.data.versions import snapshot as keep
-    from spanlab.storage import Store
-
     with Store.open() as store, console.bar("hashing", unit="items") as advance:
         digest = keep(store, dataset, name, advance)
     typer.echo(f"{dataset}@{name}: SHA-256 {digest}", err=True)
@@ -47,10 +50,6 @@ def diff(
     spanlab diff mine@v1 mine
     spanlab diff mine@v1 mine@v2 --json
     """
-    from spanlab.cli import console
-    from spanlab.data.versions import diff_datasets
-    from spanlab.storage import Store
-
     with Store.open() as store:
         console.write_result(diff_datasets(store, a, b), json=as_json)
 
@@ -58,10 +57,6 @@ def diff(
 @app.command("list")
 def list_bin() -> None:
     """List the deleted datasets, and until when each can come back."""
-    from spanlab.cli import console
-    from spanlab.output.tables import ResultTable, columns_of
-    from spanlab.storage import Store
-
     with Store.open() as store:
         rows = tuple(
             (
@@ -85,8 +80,6 @@ def list_bin() -> None:
 @app.command()
 def put(dataset: Annotated[str, typer.Argument(help="The dataset, or a version.")]) -> None:
     """Delete a dataset with its versions; for 30 days it can come back."""
-    from spanlab.storage import Store
-
     with Store.open() as store:
         store.bin_dataset(dataset)
     typer.echo(f"{dataset} is in the bin: spanlab bin restore {dataset} brings it back", err=True)
@@ -98,8 +91,6 @@ def restore_dataset(
     new: Annotated[str | None, typer.Option("--as", help="What it is to be called.")] = None,
 ) -> None:
     """Bring back the dataset that was deleted last under a name, with its versions."""
-    from spanlab.storage import Store
-
     with Store.open() as store:
         store.restore_dataset(dataset, new)
     typer.echo(f"{new or dataset} is back", err=True)
@@ -111,8 +102,6 @@ def empty(
     yes: Annotated[bool, typer.Option("--yes", help="Confirm permanent deletion.")] = False,
 ) -> None:
     """Permanently delete the dataset that was deleted last under a name."""
-    from spanlab.storage import Store
-
     if not yes:
         raise UsageError(f"this permanently deletes {dataset!r} with all annotations. Add --yes.")
     with Store.open() as store:
@@ -133,8 +122,6 @@ def backup(
     \b
     spanlab backup spanlab.zip
     """
-    from spanlab.data.backup import back_up
-
     if file.exists() and not yes:
         raise UsageError(f"{file} is there already: add --yes to replace it, or name another")
     manifest = back_up(file)
@@ -155,7 +142,5 @@ def restore(
     \b
     SPANLAB_HOME=copy spanlab restore spanlab.zip
     """
-    from spanlab.data.backup import restore as restore_backup
-
     manifest = restore_backup(file, replace=yes)
     typer.echo(f"restored what {file} holds, of {manifest.created}", err=True)

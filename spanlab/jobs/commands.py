@@ -6,7 +6,14 @@ from typing import Annotated
 
 import typer
 
+from spanlab import jobs
+from spanlab.base.settings import Settings
+from spanlab.cli import console
+from spanlab.cli import servers as serving
 from spanlab.cli.inputs import LogJson
+from spanlab.jobs import control, job_store, leases, working
+from spanlab.jobs.summary import job_table, job_tables
+from spanlab.jobs.worker import WorkerRole, work
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="List, pause, resume, cancel and retry jobs."
@@ -28,11 +35,6 @@ def list_jobs(
     \b
     spanlab jobs list
     """
-    from spanlab import jobs
-    from spanlab.cli import console
-    from spanlab.jobs import job_store, leases
-    from spanlab.jobs.summary import job_table
-
     leases.requeue_abandoned(
         job_store.shared_job_store(None)
     )  # what nobody works on any more is not running
@@ -46,10 +48,6 @@ def show(job_id: JobId) -> None:
     \b
     spanlab jobs show 3f2a
     """
-    from spanlab import jobs
-    from spanlab.cli import console
-    from spanlab.jobs.summary import job_tables
-
     console.write_tables(job_tables(jobs.job(job_id)))
 
 
@@ -60,9 +58,6 @@ def pause(job_id: JobId) -> None:
     \b
     spanlab jobs pause 3f2a
     """
-    from spanlab import jobs
-    from spanlab.cli import console
-
     jobs.pause(job_id)
     console.say(f"paused; continue with: spanlab jobs resume {job_id}")
 
@@ -74,11 +69,6 @@ def resume(job_id: JobId, queue: Queue = False) -> None:
     \b
     spanlab jobs resume 3f2a --queue
     """
-    from spanlab import jobs
-    from spanlab.base.settings import Settings
-    from spanlab.cli import console
-    from spanlab.jobs import control, job_store, working
-
     if queue:
         jobs.resume(job_id)
         console.say("queued")
@@ -95,9 +85,6 @@ def cancel(job_id: JobId) -> None:
     \b
     spanlab jobs cancel 3f2a
     """
-    from spanlab import jobs
-    from spanlab.cli import console
-
     jobs.cancel(job_id)
     console.say("cancelled")
 
@@ -109,11 +96,6 @@ def retry(job_id: JobId, queue: Queue = False) -> None:
     \b
     spanlab jobs retry 3f2a
     """
-    from spanlab import jobs
-    from spanlab.base.settings import Settings
-    from spanlab.cli import console
-    from spanlab.jobs import control, job_store, working
-
     if queue:
         console.say(f"queued as {jobs.retry(job_id)}")
         return
@@ -143,11 +125,6 @@ def worker(
     """
     import logging
     import socket
-
-    from spanlab.base.settings import Settings
-    from spanlab.cli import console
-    from spanlab.cli import servers as serving
-    from spanlab.jobs.worker import WorkerRole, work
 
     if log_json:
         serving.log_json()

@@ -8,7 +8,14 @@ from typing import Annotated
 
 import typer
 
+from spanlab.cli import console
 from spanlab.cli.inputs import split_names
+from spanlab.measure import gating, measurement, sample
+from spanlab.measure.certificate_html import save_certificate
+from spanlab.measure.certificates import certify, read_certificate, stale_because
+from spanlab.measure.rate_tally import rates as count_rates
+from spanlab.schema import MeasurementPlan
+from spanlab.storage import Store
 
 
 class MeasuredUnit(StrEnum):
@@ -86,17 +93,6 @@ def measure(
     spanlab measure mine --certificate certificate.json
     spanlab measure mine --check certificate.json
     """
-    from spanlab.cli import console
-    from spanlab.measure import measurement, sample
-    from spanlab.measure.certificate_html import save_certificate
-    from spanlab.measure.certificates import (
-        certify,
-        read_certificate,
-        stale_because,
-    )
-    from spanlab.schema import MeasurementPlan
-    from spanlab.storage import Store
-
     with Store.open() as store:
         if annotator is not None:
             optional = {"definition": definition, "model": model}
@@ -164,10 +160,6 @@ def gate(
     spanlab gate mine --against last-week --junit gate.xml
     spanlab gate mine --group en --against fr
     """
-    from spanlab.cli import console
-    from spanlab.measure import gating
-    from spanlab.storage import Store
-
     with Store.open() as store:
         gate_check = gating.check_gate(
             store,
@@ -206,10 +198,6 @@ def rates(
     spanlab rates mine --by meta.topic
     spanlab rates mine --by lang --annotators offline
     """
-    from spanlab.cli import console
-    from spanlab.measure.rate_tally import rates as count_rates
-    from spanlab.storage import Store
-
     names = [name for name in (annotators or "").split(",") if name]
     with Store.open() as store, console.bar("reading", unit="items") as advance:
         report = count_rates(store, dataset, by, names, on_progress=advance)

@@ -10,6 +10,8 @@ import typer
 
 from spanlab.base.errors import InputError, UsageError
 from spanlab.base.redaction import visible
+from spanlab.formats.files import replacing
+from spanlab.memory.workflow import entities_like, export_lines, import_lines, open_memory, scopes
 from spanlab.output.figures import counted
 
 if TYPE_CHECKING:
@@ -38,8 +40,6 @@ Undo = Annotated[bool, typer.Option("--undo", help="Take it back.")]
 
 
 def _memory() -> MemoryStore:
-    from spanlab.memory.workflow import open_memory
-
     return open_memory()
 
 
@@ -54,8 +54,6 @@ def list_command(
     \b
     spanlab memory list --entity "Eiffel Tower"
     """
-    from spanlab.memory.workflow import entities_like, scopes
-
     with _memory() as store:
         entities = [None] if entity is None else entities_like(store, scope, entity)[:1]
         for stored in (
@@ -86,9 +84,6 @@ def export_command(
     \b
     spanlab memory export -o memory.jsonl
     """
-    from spanlab.formats.files import replacing
-    from spanlab.memory.workflow import export_lines
-
     with _memory() as store, replacing(output) as stream:
         stream.writelines(export_lines(store, scope))
 
@@ -103,8 +98,6 @@ def import_command(
     \b
     spanlab memory import memory.jsonl --scope ours
     """
-    from spanlab.memory.workflow import import_lines
-
     try:
         with _memory() as store, file.open("rb") as lines:
             number = import_lines(store, scope, lines, file)

@@ -6,7 +6,12 @@ from typing import Annotated
 
 import typer
 
+from spanlab.base.errors import StoreError
+from spanlab.cli import console
+from spanlab.output.figures import counted
+from spanlab.people.logins import in_days, log_table, role_table, token_table
 from spanlab.schema import Role
+from spanlab.storage import Store
 
 roles = typer.Typer(
     no_args_is_help=True,
@@ -40,8 +45,6 @@ Dataset = Annotated[str | None, typer.Option(help="For this dataset alone; witho
 @roles.command("grant")
 def grant(person: Person, role: Role, dataset: Dataset = None) -> None:
     """Give somebody a role: annotator, adjudicator, viewer or lead."""
-    from spanlab.storage import Store
-
     with Store.open() as store:
         store.access.grant(person, role, dataset)
 
@@ -49,8 +52,6 @@ def grant(person: Person, role: Role, dataset: Dataset = None) -> None:
 @roles.command("revoke")
 def revoke(person: Person, role: Role, dataset: Dataset = None) -> None:
     """Take a role back; it counts from the person's next click."""
-    from spanlab.storage import Store
-
     with Store.open() as store:
         store.access.revoke(person, role, dataset)
 
@@ -58,10 +59,6 @@ def revoke(person: Person, role: Role, dataset: Dataset = None) -> None:
 @roles.command("list")
 def list_roles() -> None:
     """List who has which role."""
-    from spanlab.cli import console
-    from spanlab.people.logins import role_table
-    from spanlab.storage import Store
-
     with Store.open() as store:
         console.write_tables([role_table(store.access.granted())])
 
@@ -76,9 +73,6 @@ def create_key(
     label: Annotated[str, typer.Option(help="What it is for.")] = "",
 ) -> None:
     """Create a key and print it once; only its hash is saved."""
-    from spanlab.people.logins import in_days
-    from spanlab.storage import Store
-
     end = None if days is None else in_days(days)
     with Store.open() as store:
         typer.echo(store.access.make_token("key", role, dataset, label=label, expires=end))
@@ -87,10 +81,6 @@ def create_key(
 @keys.command("list")
 def list_keys() -> None:
     """List the keys without their secrets."""
-    from spanlab.cli import console
-    from spanlab.people.logins import token_table
-    from spanlab.storage import Store
-
     with Store.open() as store:
         console.write_tables([token_table(store.access.tokens("key"), "Keys")])
 
@@ -100,8 +90,6 @@ def revoke_key(
     key_id: Annotated[str, typer.Argument(metavar="ID", help="As list shows it.")],
 ) -> None:
     """Revoke a key."""
-    from spanlab.storage import Store
-
     with Store.open() as store:
         store.access.revoke_token("key", key_id)
 
@@ -121,12 +109,6 @@ def log(
     spanlab log --limit 20
     spanlab log --verify
     """
-    from spanlab.base.errors import StoreError
-    from spanlab.cli import console
-    from spanlab.output.figures import counted
-    from spanlab.people.logins import log_table
-    from spanlab.storage import Store
-
     with Store.open() as store:
         if not verify:
             console.write_tables([log_table(store.access.log(limit))])
