@@ -10,7 +10,8 @@ import pytest
 
 import spanlab
 
-# What the guide of 1.0 tells authors of detectors, formats, retrievers and metrics to import.
+# What the guide of 1.0 tells authors of detectors, formats, retrievers and metrics to import, and
+# what programs take from the rooms of scores and search.
 FORMER = {
     "spanlab.datasets.reader": "FormatEntry",
     "spanlab.detectors": "build",
@@ -22,7 +23,9 @@ FORMER = {
     "spanlab.labels": "ItemLabels",
     "spanlab.options": "option",
     "spanlab.results": "ResultTable",
+    "spanlab.retrievers": "retrieve",
     "spanlab.retrievers.base": "Retriever",
+    "spanlab.scorers": "score_items",
     "spanlab.settings": "Settings",
 }
 
