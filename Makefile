@@ -11,6 +11,8 @@ FOR_LABEL_STUDIO := $(LABEL_STUDIO)/.ready
 FOR_MODEL := .venv/model/.ready
 PYTHON_VERSION := -c 'import sys; print(*sys.version_info[:3])'
 PYTHONS ?= $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin/python3)
+# Python compiles what is imported, a fourth of it.
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile --require-hashes
 COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
   --no-emit-index-url --no-emit-find-links --no-header --no-annotate
 EXTRAS := $(addprefix --extra ,api averitec login mcp otel postgres train web)
@@ -114,12 +116,12 @@ $(READY): requirements.lock pyproject.toml
 	  echo "another interpreter is chosen with: make $(MAKECMDGOALS) PYTHON=/path/to/python3"; exit 1; }
 	@echo "making the environment in .venv (a minute or two, once)"
 	@$(PYTHON) -m venv $(CLEAR) .venv
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(INSTALL) -r requirements.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(READY)
 
 $(FOR_TESTS): $(READY) tests/requirements.lock
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r tests/requirements.lock
+	@$(INSTALL) -r tests/requirements.lock
 	@touch $(FOR_TESTS)
 
 $(FOR_PEERS): $(READY) tests/peers/requirements.txt

@@ -66,6 +66,8 @@ sys.path.append(str(_ROOT))
 # What needs gigabytes that nobody gets unasked: `make test-torch` installs them.
 _TORCH = ["cli/test_trained_encoder.py", "cli/test_trained_questions.py"]
 collect_ignore = [] if find_spec("torch") else _TORCH
+if "SPANLAB_PICTURES" not in os.environ:  # `make pictures`, of which `make release` is one step
+    collect_ignore += ["browser/test_pictures.py"]
 collect_ignore += ["real_model"]  # `make test-model` runs these on a model that somebody has
 collect_ignore += ["peers"]  # nor these: `make test-peers` runs them in an environment of their own
 pytest_plugins = ["forked_workers", "model_fixtures", "postgres"]

@@ -18,7 +18,9 @@ FILES = ("pyproject.toml", "Makefile", "README.md", "app.py", "compose.yaml")
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    ignore = shutil.ignore_patterns("__pycache__", "*.png", "*.webp", "browser", "benchmarks")
+    ignore = shutil.ignore_patterns(
+        "*.png", "*.webp", "browser", "benchmarks"
+    )  # not what is compiled
     for name in COPIED:
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignore)
     for name in FILES:

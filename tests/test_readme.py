@@ -11,9 +11,11 @@ from pathlib import Path
 from commands import run_here, serving
 from gold_answers import GoldAnswers, better_when_asked
 from guide_blocks import is_ours
+from PIL import Image
 from ports import free_port
 from readme import README, blocks, commands
 
+from spanlab.base.guide import FOLDER
 from spanlab.formats import read
 from spanlab.testing import ModelServer
 
@@ -48,6 +50,14 @@ def test_every_other_command_is_a_target_of_make() -> None:
     assert commands() == [command for section in walked for command in commands(section)]
     walked = ("You have a notebook", "You have tests")
     assert blocks("python") == [block for each in walked for block in blocks("python", each)]
+
+
+def test_every_picture_of_it_and_of_the_guide_is_a_window_and_small() -> None:
+    """`make pictures` takes them anew, and shows that the pages are as they say."""
+    for picture in (FOLDER / "pictures").iterdir():
+        with Image.open(picture) as image:
+            assert image.size == (1280, 800), picture.name
+        assert picture.stat().st_size < 1 << 18, picture.name
 
 
 def test_it_is_one_page() -> None:

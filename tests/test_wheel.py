@@ -19,6 +19,7 @@ import venv
 import zipfile
 from email import message_from_bytes
 from importlib.metadata import distribution
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +183,9 @@ def required(wheel: Path) -> set[str]:
 def copy_distribution(name: str, target: Path) -> None:
     """Link the files of a package of this environment into another one, without its commands."""
     packed = distribution(name)
-    for file in packed.files or ():
+    files = {Path(file) for file in packed.files or ()}
+    files |= {Path(cache_from_source(file)) for file in files if file.suffix == ".py"}
+    for file in files:
         source, copy = Path(str(packed.locate_file(file))), target / file
         if ".." in file.parts or not source.is_file():
             continue

@@ -54,7 +54,7 @@ _LONGEST_ADDRESS = 2000  # characters of a page's address: browsers keep no long
 _ASKED = "spanlab_asked"  # a cookie: the address that somebody asked for before they logged in
 # A path of this server: no other host follows the slash, also once a browser has left out tabs and
 # line ends, which it does before it reads an address.
-_OWN_PATH = re.compile(r"/(?![/\\])[^\x00-\x20\\]*")
+OWN_PATH = re.compile(r"/(?![/\\])[^\x00-\x20\\]*")
 _NO_PAGES = ("/auth/", _CALLBACK, INVITATION)
 HEADERS = {  # of pages that are not Streamlit's
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
@@ -95,7 +95,7 @@ class ReturnAfterLogin:
             response.delete_cookie(_ASKED)
         elif path == _CALLBACK and "location" in response.headers:
             back = _read_signed(request.cookies.get(_ASKED, ""))
-            if _OWN_PATH.fullmatch(back):
+            if OWN_PATH.fullmatch(back):
                 response.headers["location"] = back
         elif is_page and not path.startswith(_NO_PAGES) and len(address) < _LONGEST_ADDRESS:
             noted = quote(f"{_signature(address)}{address}", safe="")

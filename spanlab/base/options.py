@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal, Self, get_args
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
@@ -123,14 +124,29 @@ def option(  # noqa: PLR0913  # all by name: what an option is
         "commas": commas,
     }
 
-    def describe(schema: dict[str, Any]) -> None:
-        schema[_OURS] = ours
-        if callable(titles):
-            known = dict(titles())
-            schema[_OURS] = {**ours, "titles": known}
-            schema["description"] = help.format(choices=", ".join(known))
+    described = _Described(ours, help, titles if callable(titles) else None)
+    return Field(default, title=title, description=help, json_schema_extra=described, **bounds)
 
-    return Field(default, title=title, description=help, json_schema_extra=describe, **bounds)
+
+@dataclass(frozen=True)
+class _Described:
+    """What a field's JSON schema says of an option; ``titles`` are asked for each time."""
+
+    ours: Mapping[str, Any]
+    about: str
+    titles: Callable[[], Mapping[str, str]] | None
+
+    def __call__(self, schema: dict[str, Any]) -> None:
+        """Write it there."""
+        schema[_OURS] = self.ours
+        if self.titles is not None:
+            known, schema["description"] = self.known()
+            schema[_OURS] = {**self.ours, "titles": known}
+
+    def known(self) -> tuple[dict[str, str], str]:
+        """Return the titles of now, and what the option means with them."""
+        known = dict(self.titles()) if self.titles is not None else {}
+        return known, self.about.format(choices=", ".join(known))
 
 
 class OptionModel(FrozenModel):
@@ -165,17 +181,33 @@ class OptionModel(FrozenModel):
 
 def options_in(model: type[BaseModel]) -> tuple[Option, ...]:
     """Return the options of a model in reading order, those of models inside it in their place."""
+    options: list[Option] = []
+    for option, described in _options_in(model):
+        if described is None:
+            options.append(option)
+        else:
+            titles, about = described.known()
+            options.append(replace(option, titles=titles, about=about))
+    return tuple(options)
+
+
+@cache  # a schema takes ten milliseconds, and a page asks for those of a dozen models
+def _options_in(model: type[BaseModel]) -> tuple[tuple[Option, _Described | None], ...]:
+    """Return the options of a model, each with what describes it if that has titles of now."""
     schema = model.model_json_schema()
     named = schema.get("$defs", {})
-    options: list[Option] = []
+    options: list[tuple[Option, _Described | None]] = []
     for name, field in model.model_fields.items():
         if name not in schema["properties"]:
             continue  # nothing that people set, such as a function
         inside = _option_model(field.annotation)
         if inside is None:
-            options.append(_option(name, schema["properties"][name], named))
+            extra = field.json_schema_extra
+            asked = extra if isinstance(extra, _Described) and extra.titles is not None else None
+            options.append((_option(name, schema["properties"][name], named), asked))
         else:
-            options += (replace(inner, path=(name, *inner.path)) for inner in options_in(inside))
+            for inner, described in _options_in(inside):
+                options.append((replace(inner, path=(name, *inner.path)), described))
     return tuple(options)
 
 

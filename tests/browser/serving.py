@@ -18,10 +18,12 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from spanlab.app.guard import serve
 from spanlab.base.settings import Settings
+from spanlab.jobs import worker
 
 PATIENCE = 120_000  # milliseconds that a test waits for what it set off; tests end long before
 _STARTUP = 120.0  # seconds; a busy machine takes its time
 _NO_OTHER_HOST = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"
+_SHORT_LIVED = "--js-flags=--no-opt --no-maglev"  # pages are gone before such work pays off
 _ATTEMPTS = 3  # ports tried before a server counts as unable to start
 
 
@@ -58,7 +60,7 @@ class Server:
         environment["SPANLAB_DATABASE_URL"] = self.settings.database_url
         if self.variables:  # with a login: the provider sends people back to this port
             environment |= self.variables | {"SPANLAB_URL": f"http://127.0.0.1:{self.port}"}
-        return Fork(["spanlab"], environment, self.log, act=partial(serve, self.port))
+        return Fork(["spanlab"], environment, self.log, act=partial(_serve, self.port))
 
     @property
     def pid(self) -> int:
@@ -91,6 +93,13 @@ class Server:
         return False
 
 
+def _serve(port: int) -> None:
+    """Serve, and look for jobs once a second: more often takes a twentieth of a processor."""
+    pace = worker.WorkerPace(poll=1.0)
+    worker.WorkerRole = partial(worker.WorkerRole, pace=pace)  # type: ignore[assignment, misc]
+    serve(port)
+
+
 def _free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -113,8 +122,10 @@ def chromium() -> Iterator[Browser]:
         # The shell has the same engine, without the windows that nobody sees: a quarter less work.
         program = shutil.which("chromium-headless-shell") or shutil.which("chromium")
         browser = playwright.chromium.launch(
-            executable_path=program, args=["--no-sandbox", _NO_OTHER_HOST]
+            executable_path=program, args=["--no-sandbox", _NO_OTHER_HOST, _SHORT_LIVED]
         )
+        # Streamlit's page at rest is drawn sixty times a second otherwise.
+        browser.new_context = partial(browser.new_context, reduced_motion="reduce")  # type: ignore[method-assign]
         yield browser
         browser.close()
 

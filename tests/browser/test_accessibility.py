@@ -1,18 +1,20 @@
-"""What axe-core says of every page, light and dark.
+"""What axe-core says of every page, light and dark; and that each says what it is for.
 
 `axe.min.js` is the file of the npm package axe-core (Mozilla Public License 2.0, `axe.LICENSE`).
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
-from driving import DETECTOR, Desk, idle, suggested
+from driving import DETECTOR, Desk, go, idle, suggested
 from playwright.sync_api import Browser, Page, expect
 from serving import Server, patient
 from test_trace import BROKEN, EXTRACT, GRAPH, TRAIL, curie
 
+from spanlab import doors
 from spanlab.measure.sample import plan_measurement
 from spanlab.schema import Annotation, AnnotatorKind, Item, MeasurementPlan, Record
 from spanlab.storage import Store
@@ -66,13 +68,16 @@ def complaints(page: Page) -> list[list[str]]:
     return found
 
 
-def test_no_page_has_a_serious_fault(browser: Browser, server: Server, store: Store) -> None:
+def test_no_page_has_a_serious_fault_and_each_says_what_it_is_for(
+    browser: Browser, server: Server, store: Store
+) -> None:
     name = "accessible"
     store.import_records(name, [curie(EXTRACT, GRAPH, TRAIL, BROKEN)])
     with browser.new_context() as context:
         page = patient(context.new_page())
         desk = Desk(server, store, page, name)
         desk.visit()
+        _is_introduced(page, "review")
         found = {"review": complaints(page)}
         for view in ("Spans", "Claims", "Trace"):
             page.get_by_role("tab", name=view).click()
@@ -80,12 +85,16 @@ def test_no_page_has_a_serious_fault(browser: Browser, server: Server, store: St
         desk.focus_rests()
         desk.press("?")
         found["keys of review"] = complaints(page)
+        pages = {page.title.lower() for page in doors.pages() if page.group != doors.OWN}
+        assert pages == {"review", *PAGES}  # doors.OWN is where people log in
         row = page.get_by_test_id("stTopNavLink").all_inner_texts()
         assert [name.split("\n")[-1] for name in row] == ["Review", "Datasets", "Detect", "Export"]
         for group in ("Results", "Team", "Tools", "Help"):
             expect(page.get_by_test_id("stTopNav").get_by_text(group, exact=True)).to_be_visible()
         for path in (*PAGES, *HELP):
             _open(page, server, path, name)
+            if path in PAGES:
+                _is_introduced(page, path)
             found[path] = complaints(page)
             tabs = range(1, page.get_by_role("tab").count() if path == "compare" else 0)
             for tab in map(page.get_by_role("tab").nth, tabs):
@@ -114,10 +123,28 @@ def _measure(store: Store) -> None:
 
 
 def _open(page: Page, server: Server, path: str, dataset: str) -> None:
-    page.goto(server.url(dataset=dataset).replace("/?", f"/{path}?"))
-    page.locator("h1, .sl").first.wait_for()
-    idle(page)
+    go(page, server.url(dataset=dataset).replace("/?", f"/{path}?"))
     page.wait_for_function(STYLED)
+
+
+def _is_introduced(page: Page, path: str) -> None:
+    """See that a page says what it is for, and leads into the guide."""
+    (shown,) = (each for each in doors.pages() if each.title.lower() == path)
+    link = page.get_by_role("link", name="Guide", exact=True).last
+    expect(link).to_have_attribute("href", re.compile(f"guide\\?topic={shown.topic}$"))
+    if path not in {"review", "adjudicate"}:
+        expect(page.get_by_text(shown.about)).to_be_visible()
+        return
+    tooltip = page.get_by_role("tooltip")
+    for _ in range(60):  # a link drawn anew under the mouse says nothing until it moves
+        link.hover()
+        page.wait_for_timeout(500)
+        if tooltip.is_visible():
+            break
+        page.mouse.move(0, 0)
+    expect(tooltip).to_contain_text(shown.about)
+    page.mouse.move(0, 0)
+    expect(tooltip).to_be_hidden()
 
 
 def _dialogs(page: Page, name: str) -> dict[str, list[list[str]]]:

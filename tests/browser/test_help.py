@@ -11,7 +11,6 @@ from driving import Desk, idle
 from playwright.sync_api import Page, expect
 from serving import Server
 
-from spanlab import doors
 from spanlab.app.help import STEPS
 from spanlab.schema import Item, Record
 
@@ -80,28 +79,6 @@ def test_the_guide_is_searched_and_read_with_its_pictures(server: Server, page: 
 def test_an_unknown_topic_says_which_is_meant(server: Server, page: Page) -> None:
     page.goto(server.url(topic="mesuring").replace("/?", "/guide?"))
     expect(page.get_by_text("did you mean")).to_contain_text("measuring")
-
-
-def test_every_page_says_what_it_is_for_and_leads_into_the_guide(desk: Sit) -> None:
-    here = desk([Record(item=Item(id="one", answer="One."))])
-    pages = [page for page in doors.pages() if page.group != doors.OWN]  # where people log in
-    for name, sentence, topic in ((page.title, page.about, page.topic) for page in pages):
-        place = "" if name == "Review" else name.lower()
-        address = here.server.url(dataset=here.dataset, reviewer="Ada")
-        here.page.goto(address.replace("/?", f"/{place}?"))
-        link = here.page.get_by_role("link", name="Guide", exact=True).last
-        expect(link).to_have_attribute("href", re.compile(f"guide\\?topic={topic}$"))
-        if name not in {"Review", "Adjudicate"}:
-            expect(here.page.get_by_text(sentence)).to_be_visible()
-        else:
-            tooltip = here.page.get_by_role("tooltip")
-            for _ in range(60):  # a link drawn anew under the mouse says nothing until it moves
-                link.hover()
-                here.page.wait_for_timeout(500)
-                if tooltip.is_visible():
-                    break
-                here.page.mouse.move(0, 0)
-            expect(tooltip).to_contain_text(sentence)
 
 
 def test_a_tour_leads_through_five_pages(desk: Sit) -> None:

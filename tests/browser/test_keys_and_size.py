@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from driving import Desk, long_record
+from driving import Desk, box_of, long_record
 from modules import open_modules
 from playwright.sync_api import Page, expect
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 Sit = Callable[[Sequence[Record]], Desk]
 
 
-def test_the_sheet_lists_every_key_and_what_it_does(desk: Sit) -> None:
+def test_the_sheet_lists_every_key_and_what_it_does_and_fits_a_laptop(desk: Sit) -> None:
     here = desk([Record(item=Item(id="item", answer="text"))])
     here.press("?")
     shown = here.page.evaluate(
@@ -25,8 +25,14 @@ def test_the_sheet_lists_every_key_and_what_it_does(desk: Sit) -> None:
             [node.children.length, node.nextSibling.textContent])"""
     )
     assert shown == [[len(key.keys), key.does] for key in KEYS]
+    sheet = here.page.get_by_role("dialog", name="Keyboard shortcuts")
+    last = box_of(sheet.get_by_text("Close, cancel, clear the selection"))
+    assert last["y"] + last["height"] <= 800
     here.press("?")
-    expect(here.page.locator(".sl-sheet[aria-label='Keyboard shortcuts']")).to_be_hidden()
+    expect(sheet).to_be_hidden()
+    here.press("?", "Escape")
+    expect(sheet).to_be_hidden()
+    here.has_focus(inside=True)
 
 
 def test_every_key_of_the_table_is_what_the_editor_reads_from_the_keyboard(page: Page) -> None:

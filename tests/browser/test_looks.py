@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Literal
 
 import pytest
-from driving import Desk, box_of, suggested, tells
-from playwright.sync_api import Browser, Page, expect
-from serving import PATIENCE, Server, patient
+from driving import Desk, suggested, tells
+from playwright.sync_api import Page, expect
+from serving import PATIENCE, Server
 
 from spanlab.schema import Item, Passage, Record
 from spanlab.storage import Store
@@ -90,35 +90,25 @@ CONTRASTS = """() => {
 }"""
 
 
-@pytest.fixture
-def window(browser: Browser, scheme: Literal["light", "dark"]) -> Iterator[Page]:
-    with browser.new_context(color_scheme=scheme) as context:
-        yield patient(context.new_page())
-
-
-@pytest.fixture
-def long_item(server: Server, store: Store, scheme: str) -> str:
-    dataset = f"looks-{scheme}"
+def test_nothing_overlaps_or_overflows_and_all_text_can_be_read(
+    server: Server, store: Store, page: Page
+) -> None:
     many = suggested(ITEM, [("One", 0.2), (WORD, 0.9), ("two three four", 0.5), ("three", 0.7)])
     others = suggested(ITEM, [("three four five", 0.8)], name="a-detector-with-a-long-name-" * 3)
-    store.import_records(dataset, [Record(item=ITEM, annotations=(many, others))])
-    return dataset
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_overlaps_or_overflows_and_all_text_can_be_read(
-    window: Page, server: Server, store: Store, long_item: str, scheme: str
-) -> None:
-    here = Desk(server, store, window, long_item)
+    store.import_records("looks", [Record(item=ITEM, annotations=(many, others))])
+    here = Desk(server, store, page, "looks")
     here.visit()
-    expect(window.locator(".sl.sl-dark")).to_have_count(1 if scheme == "dark" else 0)
-    for width, height in ((1280, 800), (900, 700), (420, 800)):
-        window.set_viewport_size({"width": width, "height": height})
-        _becomes(window, f"({OVERLAPS})()", (width, height))
     contrasts = f"({CONTRASTS})()"
-    _becomes(window, f"'tints' in {contrasts} ? [] : ['no tints']", "tints")
-    # WCAG AA
-    _becomes(window, f"Object.entries({contrasts}).filter(([, value]) => value < 4.5)", "contrast")
+    schemes: tuple[Literal["dark", "light"], ...] = ("dark", "light")  # as the next test has it
+    for scheme in schemes:
+        page.emulate_media(color_scheme=scheme)
+        expect(page.locator(".sl.sl-dark")).to_have_count(1 if scheme == "dark" else 0)
+        for width, height in ((1280, 800), (900, 700), (420, 800)):
+            page.set_viewport_size({"width": width, "height": height})
+            _becomes(page, f"({OVERLAPS})()", (scheme, width, height))
+        _becomes(page, f"'tints' in {contrasts} ? [] : ['no tints']", "tints")
+        # WCAG AA
+        _becomes(page, f"Object.entries({contrasts}).filter(([, value]) => value < 4.5)", scheme)
 
 
 def _becomes(window: Page, complaints: str, what: object) -> None:
@@ -132,17 +122,6 @@ def _becomes(window: Page, complaints: str, what: object) -> None:
         assert time.monotonic() < until, (what, found)
         before = found
         window.wait_for_timeout(100)
-
-
-def test_the_keys_are_all_on_the_sheet_and_fit_a_laptop(desk: Callable[..., Desk]) -> None:
-    here = desk([Record(item=Item(id="one", answer="one"))])
-    here.press("?")
-    sheet = here.page.get_by_role("dialog", name="Keyboard shortcuts")
-    last = box_of(sheet.get_by_text("Close, cancel, clear the selection"))
-    assert last["y"] + last["height"] <= 800
-    here.press("Escape")
-    expect(sheet).to_be_hidden()
-    here.has_focus(inside=True)
 
 
 def test_everything_has_a_name_for_those_who_listen(desk: Callable[..., Desk]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from driving import REVIEWER, Desk, choose, idle
+from driving import REVIEWER, Desk, choose, go, idle
 from playwright.sync_api import FilePayload, Page, expect
 from reasoning_script import ReasoningScript
 from serving import Server, serving
@@ -99,11 +99,11 @@ def records(
 def test_reasonings_are_imported_verified_corrected_compared_tuned_on_and_exported(
     server: Server, store: Store, page: Page, records: tuple[Record, Record], tmp_path: Path
 ) -> None:
-    def go(to: str) -> None:
-        page.goto(server.url(dataset="towers").replace("/?", f"/{to}?"))
+    def at(place: str) -> str:
+        return server.url(dataset="towers").replace("/?", f"/{place}?")
 
     lines = b"".join(map(dumps, records))
-    go("datasets")
+    page.goto(at("datasets"))
     page.locator("input[type=file]").first.set_input_files(
         FilePayload(name="towers.jsonl", mimeType="", buffer=lines)
     )
@@ -113,7 +113,7 @@ def test_reasonings_are_imported_verified_corrected_compared_tuned_on_and_export
     safe = LABEL_SETS["SAFE"]
     store.change_settings("towers", lambda now: now.model_copy(update={"labels": safe}))
 
-    go("detect")
+    go(page, at("detect"))
     page.get_by_text(re.compile(r"^All \d+ detectors$")).click()
     page.get_by_text("safe", exact=True).first.click()
     page.get_by_role("button", name="Start").click()
@@ -147,12 +147,12 @@ def test_reasonings_are_imported_verified_corrected_compared_tuned_on_and_export
         assert mine is not None
         assert [(span.text, span.label) for span in mine.spans] == [(WRONG, "Contradictory")]
 
-    go("compare")
+    go(page, at("compare"))
     page.get_by_role("tab", name="Reasoning").click()
     expect(page.get_by_text("Errors by position")).to_be_visible()
     expect(page.locator("[data-testid=stVegaLiteChart]")).to_have_count(2)
 
-    go("optimise")
+    go(page, at("optimise"))
     choose(page, "Detector", "safe")
     choose(page, "Reference labels", "What people have reviewed")
     choose(page, "Cross-validation folds", "none")
@@ -164,7 +164,7 @@ def test_reasonings_are_imported_verified_corrected_compared_tuned_on_and_export
     (program,) = ProgramRegistry(server.settings.programs)
     assert (program.metric, program.search_score) == ("type-f1", 1.0)
 
-    go("export")
+    go(page, at("export"))
     page.get_by_text("Verifier training data").click()
     page.get_by_role("button", name="Create file").click()
     with page.expect_download() as caught:

@@ -56,13 +56,13 @@ def spanlab(tmp_path: Path) -> Run:
     return run
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def write() -> Write:
     """Write records to a file of JSON Lines; returns its path."""
     return _write
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def record() -> MakeRecord:
     """A record whose gold spans are the given words of the answer."""
     return _record

@@ -38,10 +38,11 @@ def _workers(parent: int) -> int:
     return count
 
 
-@pytest.fixture
-def many(tmp_path: Path, write: Write, record: MakeRecord) -> Path:
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory, write: Write, record: MakeRecord) -> Path:
     """Answers to work on for a while."""
-    return write(tmp_path / "many.jsonl", *(record(n, "It is in Rome. " * 50) for n in range(9000)))
+    path = tmp_path_factory.mktemp("many") / "many.jsonl"
+    return write(path, *(record(n, "It is in Rome. " * 50) for n in range(9000)))
 
 
 @pytest.mark.parametrize(
@@ -57,8 +58,9 @@ def test_workers_end_with_their_command_and_without_tracebacks(
     tmp_path: Path, spanlab: Run, many: Path, source: str, stop: signal.Signals, seconds: float
 ) -> None:
     if source == "dataset":  # some will do: to import them all takes as long as to work on them
-        many.write_text("".join(many.read_text().splitlines(keepends=True)[:1000]))
-        assert spanlab("import", many, "--dataset", "mine").returncode == 0
+        some = tmp_path / "some.jsonl"
+        some.write_text("".join(many.read_text().splitlines(keepends=True)[:1000]))
+        assert spanlab("import", some, "--dataset", "mine").returncode == 0
         work = ["mine"]
     else:
         work = [str(many), "-o", str(tmp_path / "out.jsonl")]

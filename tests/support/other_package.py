@@ -2,43 +2,29 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
-_PROJECT = """
-[build-system]
-requires = ["setuptools"]
-build-backend = "setuptools.build_meta"
+_ENTRY_POINTS = """
+[spanlab.detectors]
+shouting = shouting.entry:ENTRY
+broken = shouting.broken:ENTRY
+offline = shouting.entry:ENTRY
+odd = shouting.odd:ENTRY
 
-[project]
-name = "shouting"
-version = "1.0"
+[spanlab.cards]
+shouting = shouting.cards:FILE
 
-[project.entry-points."spanlab.detectors"]
-shouting = "shouting.entry:ENTRY"
-broken = "shouting.broken:ENTRY"
-offline = "shouting.entry:ENTRY"
-odd = "shouting.odd:ENTRY"
+[spanlab.formats]
+shouts = shouting.more:FORMAT
+csv = shouting.more:FORMAT
 
-[project.entry-points."spanlab.cards"]
-shouting = "shouting.cards:FILE"
+[spanlab.retrievers]
+library = shouting.more:create
+nowhere = shouting.broken:create
 
-[project.entry-points."spanlab.formats"]
-shouts = "shouting.more:FORMAT"
-csv = "shouting.more:FORMAT"
-
-[project.entry-points."spanlab.retrievers"]
-library = "shouting.more:create"
-nowhere = "shouting.broken:create"
-
-[project.entry-points."spanlab.metrics"]
-same = "shouting.more:same"
-nothing = "shouting.broken:nothing"
-
-[tool.setuptools]
-packages = ["shouting"]
-package-data = { shouting = ["*.toml"] }
+[spanlab.metrics]
+same = shouting.more:same
+nothing = shouting.broken:nothing
 """
 
 _ENTRY = """
@@ -179,18 +165,19 @@ files = ["acronyms.jsonl"]
 
 
 def install(folder: Path) -> Path:
-    """Install the package, without network.
+    """Write the package as pip leaves it, which takes pip two seconds.
 
     Args:
-        folder: an empty folder; the sources go there as well.
+        folder: an empty folder, or where to make one.
 
     Returns:
         Where it is installed; a path for ``PYTHONPATH``.
     """
-    source, target = folder / "source", folder / "site"
-    package = source / "shouting"
+    package, information = folder / "shouting", folder / "shouting-1.0.dist-info"
     package.mkdir(parents=True)
-    (source / "pyproject.toml").write_text(_PROJECT, encoding="utf-8")
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: shouting\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text(_ENTRY_POINTS, encoding="utf-8")
     (package / "__init__.py").touch()
     (package / "entry.py").write_text(_ENTRY, encoding="utf-8")
     (package / "detector.py").write_text(_DETECTOR.replace("\\\\", "\\"), encoding="utf-8")
@@ -199,6 +186,4 @@ def install(folder: Path) -> Path:
     (package / "cards.py").write_text(_CARDS, encoding="utf-8")
     (package / "cards.toml").write_text(_CARD, encoding="utf-8")
     (package / "broken.py").write_text("import nowhere_to_be_found\n", encoding="utf-8")
-    how = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--target", str(target)]
-    subprocess.run([sys.executable, "-m", "pip", "install", *how, str(source)], check=True)
-    return target
+    return folder
