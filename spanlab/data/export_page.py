@@ -1,10 +1,14 @@
-"""The Export page: a dataset's annotations into a file."""
+"""The Export page: a dataset's annotations into a file.
+
+It shows how the file will begin: its first lines, or a report as it will look.
+"""
 
 from __future__ import annotations
 
 import os
 import tempfile
 import weakref
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +17,9 @@ from typing import Any
 import streamlit as st
 
 from spanlab.base.errors import InputError
-from spanlab.data.export_choice import FORMATS, ExportChoice
-from spanlab.data.export_panel import preview_of, show_preview
-from spanlab.data.exporting import export_dataset
+from spanlab.data.export_choice import BINARY, FORMATS, REPORT, ExportChoice
+from spanlab.data.exporting import export_dataset, overview_dataset, preview_dataset, preview_report
+from spanlab.data.report_figures import Overview
 from spanlab.detection.options_form import ask
 from spanlab.doors import Export
 from spanlab.formats.server_files import ServerFiles
@@ -23,6 +27,7 @@ from spanlab.output.figures import counted
 from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary, Permission, Status
 from spanlab.schema.progress import PlanProgress
 from spanlab.storage.datasets import plan_of
+from spanlab.storage.store import Store
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, title
 from spanlab.ui.counts import counts_html
@@ -284,3 +289,63 @@ def _size(size: int) -> str:
         if size < 10 ** (power + 3):
             return f"{size / 10**power:,.1f} {unit}"
     return f"{size / 1e9:,.1f} GB"
+
+
+_ITEMS = 3  # whose lines are shown
+_LINE = 600  # characters of a line
+_LINES = 60
+_FRAME = 640  # pixels, the height in which a report scrolls
+_AT_ONCE = 2_000  # items that are counted for the head of a report's preview
+
+
+def preview_of(summary: DatasetSummary, choice: ExportChoice) -> str | None:
+    """Return how the file will begin; say what is wrong, and return None, if there can be none."""
+    look = seen_store(summary)
+    with errors_shown():
+        if choice.format != REPORT:
+            return preview_dataset(look, summary.name, _ITEMS, choice)
+        overview = None
+        if summary.n_items <= _AT_ONCE:
+            edits = look.n_operations(summary.name)
+            plan = str(summary.settings.measurement)
+            fingerprint = (*summary.fingerprint, edits, look.reader, plan)
+            overview = _count_overview(summary.name, choice, fingerprint, look)
+        return preview_report(look, summary.name, overview, choice)
+    return None
+
+
+def show_preview(summary: DatasetSummary, choice: ExportChoice, beginning: str) -> None:
+    """Draw the beginning of a file; a report in a frame of its own, apart from the app.
+
+    Args:
+        summary: of the dataset.
+        choice: what goes into the file.
+        beginning: as ``preview_of`` returns it.
+    """
+    with st.expander("Preview", expanded=True, icon=":material/visibility:"):
+        if choice.format == REPORT:
+            if summary.n_items > _AT_ONCE:
+                st.caption("Its figures are counted when the file is made.")
+            # As data, not as HTML: what the frame holds then has no access to the app.
+            data = b64encode(beginning.encode()).decode()
+            address = f"data:text/html;charset=utf-8;base64,{data}"
+            st.iframe(address, height=_FRAME, alt=f"The report on {summary.name}")
+            return
+        lines = [
+            line if len(line) <= _LINE else f"{line[:_LINE]} …" for line in beginning.split("\n")
+        ]
+        if beginning.strip():
+            st.code("\n".join(lines[:_LINES]).rstrip(), language=None, wrap_lines=True)
+        else:
+            st.caption("The first items have nothing to write in this format.")
+        if choice.format in BINARY:
+            st.caption("The file shows the same items in its own form.")
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _count_overview(
+    dataset: str, choice: ExportChoice, fingerprint: tuple[object, ...], _store: Store
+) -> Overview:
+    """Count now, or return what any session has counted; ``seen`` tells changes."""
+    with progress("Counting", None) as advance:
+        return overview_dataset(_store, dataset, choice, advance)

@@ -84,9 +84,9 @@ class ModelOptions(FrozenModel):
         Annotated[int, Field(ge=1, description="Most tokens of an answer, reasoning included.")]
         | None
     ) = None
-    timeout: Annotated[
-        float, Field(gt=0.0, le=3600.0, description="Seconds that one attempt may take.")
-    ] = 120.0
+    timeout: float = Field(
+        120.0, gt=0.0, le=3600.0, description="Seconds that one attempt may take."
+    )
     reasoning_effort: (
         Annotated[Name, Field(description="Reasoning effort: low, medium, high.")] | None
     ) = None
@@ -250,7 +250,7 @@ class ModelChoice(ModelOptions):
     base_url: str | None = None
     base_url_env: Name | None = None
     api_key_env: Name = _KEY
-    retries: Annotated[int, Field(ge=0, le=20)] = 4
+    retries: int = Field(4, ge=0, le=20)
     price: TokenPrice | None = None
 
     @field_validator("base_url")

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from spanlab.formats import write
-from spanlab.formats.known.labelstudio_rows import tasks_of
+from spanlab.formats.known.labelstudio_tasks import tasks_of
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span, Status
 
 

@@ -31,10 +31,9 @@ _CLAIM = 20  # tokens of an answer that make one claim
 class ClaimsOption(DetectorOptions):
     """Which claims are judged."""
 
-    claims: Annotated[
-        Literal["extracted", "answer"],
-        Field(description="Claims are taken out of the answer, or the answer is one claim."),
-    ] = "extracted"
+    claims: Literal["extracted", "answer"] = Field(
+        "extracted", description="Claims are taken out of the answer, or the answer is one claim."
+    )
 
 
 class ClaimCalls(NamedTuple):
@@ -65,14 +64,12 @@ class MemoryOptions(DetectorOptions):
     """How the memory of evidence is used."""
 
     memory: MemoryUse = "off"
-    memory_scope: Annotated[
-        str,
-        Field(max_length=200, description="Whose memory: runs that give the same name share one."),
-    ] = ""
-    memory_as_of: Annotated[
-        date | None,
-        Field(description="Recall what was kept until this day (YYYY-MM-DD); keep nothing."),
-    ] = None
+    memory_scope: str = Field(
+        "", max_length=200, description="Whose memory: runs that give the same name share one."
+    )
+    memory_as_of: date | None = Field(
+        None, description="Recall what was kept until this day (YYYY-MM-DD); keep nothing."
+    )
 
     def opened(self, kit: DetectorKit) -> EvidenceMemory:
         """Return the memory as these options use it; one that holds nothing if the kit has none."""

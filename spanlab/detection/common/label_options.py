@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Annotated, Final
+from typing import Final
 
 from pydantic import Field, field_validator
 
@@ -18,14 +18,12 @@ OF_DATASET: Final = "dataset"  # the labels that the dataset has, which a run ov
 class LabelOptions(DetectorOptions):
     """Which labels spans get."""
 
-    labels: Annotated[
-        str,
-        Field(
-            description="Label each span, by one more call: dataset (those of the dataset), a "
-            f"shipped set ({', '.join(name for name, labels in LABEL_SETS.items() if labels)}), or "
-            "name: description; name: description."
-        ),
-    ] = ""
+    labels: str = Field(
+        "",
+        description="Label each span, by one more call: dataset (those of the dataset), a "
+        f"shipped set ({', '.join(name for name, labels in LABEL_SETS.items() if labels)}), or "
+        "name: description; name: description.",
+    )
 
     @field_validator("labels")
     @classmethod

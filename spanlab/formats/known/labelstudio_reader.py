@@ -9,7 +9,7 @@ choices at once) is left out, and said.
 People become persons under their e-mail address, name or number, models detectors under their
 version; a ground truth is gold, decided by who made it. What was exported from here keeps the names
 and notes that Label Studio has no place for (``data.spanlab``). The short exports (JSON-MIN, CSV)
-are read as tasks: see ``labelstudio_rows``. A skipped task is skipped. A person's own mark counts
+are read as tasks: see ``tasks_of``. A skipped task is skipped. A person's own mark counts
 as 1.0, whatever score the prediction had that it was taken from.
 """
 
@@ -29,8 +29,8 @@ from spanlab.formats.columns import map_columns
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.json_rows import names_in_first
 from spanlab.formats.known.csv_table import CsvReader
-from spanlab.formats.known.labelstudio_rows import KEYS, tasks_of
 from spanlab.formats.known.labelstudio_tasks import (
+    KEYS,
     OWN,
     SHOWN,
     ExportedTask,
@@ -38,6 +38,7 @@ from spanlab.formats.known.labelstudio_tasks import (
     TaskAnnotation,
     TaskRegion,
     TaskResult,
+    tasks_of,
 )
 from spanlab.formats.limits import TOGETHER, too_many
 from spanlab.formats.quotes import OffsetReader, OffsetUnit, RegionPlace, span_at

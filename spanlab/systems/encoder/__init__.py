@@ -12,9 +12,9 @@ What the detectors say of themselves, and their options.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Final, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from spanlab.detection.common import EXTRACTOR, ClaimsOption, claim_calls
 from spanlab.detection.entry import (
@@ -28,49 +28,43 @@ from spanlab.detection.entry import (
 from spanlab.networks.devices import BATCH, Device, DeviceOptions
 
 FormatName = Literal["lettucedetect", "pair"]
-_PATH = {"format": "path"}  # what people who reach the app from elsewhere may not choose freely
+_PATH: Final[dict[str, JsonValue]] = {
+    "format": "path"
+}  # what people who reach the app from elsewhere may not choose freely
 WINDOW = 4096  # tokens at most, also where a checkpoint takes more: the cost grows with the square
 
 
 class EncoderOptions(DetectorOptions):
     """Which checkpoint is run, and how."""
 
-    model: Annotated[
-        str,
-        Field(
-            title="Checkpoint",
-            description="Folder with model.onnx, tokenizer.json and config.json, or the name of a "
-            "checkpoint that `spanlab encoder fetch` has downloaded.",
-            json_schema_extra=_PATH,
-        ),
-    ] = ""
-    weights: Annotated[
-        str,
-        Field(
-            description="ONNX file in that folder, such as onnx/model_int8.onnx; by default "
-            "model.onnx or onnx/model.onnx."
-        ),
-    ] = ""
-    supported: Annotated[
-        str,
-        Field(
-            title="Labels for “supported”",
-            description="The labels that mean “supported”, with commas between; needed where the "
-            "checkpoint does not call them so (LettuceDetect: LABEL_0, MiniCheck: 1).",
-        ),
-    ] = ""
-    window: Annotated[
-        int,
-        Field(
-            ge=0,
-            le=131_072,
-            description="Most tokens per forward pass; 0: as many as the checkpoint takes, up to "
-            f"{WINDOW:,}. Longer input is read in overlapping windows.",
-        ),
-    ] = 0
-    batch: Annotated[int, Field(ge=1, le=1024, description="Rows per forward pass.")] = BATCH
-    device: Annotated[Device, Field(description="Where the network runs.")] = "cpu"
-    threads: Annotated[int, Field(ge=0, le=1024, description="CPU threads; 0: one per core.")] = 0
+    model: str = Field(
+        "",
+        title="Checkpoint",
+        description="Folder with model.onnx, tokenizer.json and config.json, or the name of a "
+        "checkpoint that `spanlab encoder fetch` has downloaded.",
+        json_schema_extra=_PATH,
+    )
+    weights: str = Field(
+        "",
+        description="ONNX file in that folder, such as onnx/model_int8.onnx; by default "
+        "model.onnx or onnx/model.onnx.",
+    )
+    supported: str = Field(
+        "",
+        title="Labels for “supported”",
+        description="The labels that mean “supported”, with commas between; needed where the "
+        "checkpoint does not call them so (LettuceDetect: LABEL_0, MiniCheck: 1).",
+    )
+    window: int = Field(
+        0,
+        ge=0,
+        le=131_072,
+        description="Most tokens per forward pass; 0: as many as the checkpoint takes, up to "
+        f"{WINDOW:,}. Longer input is read in overlapping windows.",
+    )
+    batch: int = Field(BATCH, ge=1, le=1024, description="Rows per forward pass.")
+    device: Device = Field("cpu", description="Where the network runs.")
+    threads: int = Field(0, ge=0, le=1024, description="CPU threads; 0: one per core.")
 
     @property
     def running(self) -> DeviceOptions:
@@ -81,92 +75,72 @@ class EncoderOptions(DetectorOptions):
 class TokenOptions(EncoderOptions):
     """How words are rated."""
 
-    format: Annotated[
-        FormatName | None,
-        Field(
-            description="What the checkpoint reads before the answer, as it was trained; default: "
-            "what `spanlab encoder train` noted in its configuration, else lettucedetect. "
-            "LettuceDetect's prompts in other languages than English come from its package, where "
-            "that is installed."
-        ),
-    ] = None
-    template: Annotated[
-        str,
-        Field(
-            description="A template of your own in place of the format: text with {passages} and, "
-            "where wanted, {question} and {count}."
-        ),
-    ] = ""
-    label: Annotated[
-        str,
-        Field(
-            title="Before each passage",
-            description="What stands before each passage in that template; {number} is its number.",
-        ),
-    ] = ""
-    windows: Annotated[
-        Literal["any", "mean"],
-        Field(
-            description="How windows are combined: a word is supported if any window supports it, "
-            "or by the mean of all."
-        ),
-    ] = "any"
-    floor: Annotated[
-        float,
-        Field(
-            title="Lowest probability marked",
-            ge=0.0,
-            le=1.0,
-            description="Words with at least this probability are marked.",
-        ),
-    ] = 0.2
-    threshold: Annotated[
-        float | None,
-        Field(
-            ge=0.0,
-            le=1.0,
-            description="Words with at least this probability count as hallucinated; default: the "
-            "calibration's threshold, else 0.5.",
-        ),
-    ] = None
-    calibration: Annotated[
-        str,
-        Field(description="A file that `spanlab calibrate` wrote.", json_schema_extra=_PATH),
-    ] = ""
+    format: FormatName | None = Field(
+        None,
+        description="What the checkpoint reads before the answer, as it was trained; default: "
+        "what `spanlab encoder train` noted in its configuration, else lettucedetect. "
+        "LettuceDetect's prompts in other languages than English come from its package, where "
+        "that is installed.",
+    )
+    template: str = Field(
+        "",
+        description="A template of your own in place of the format: text with {passages} and, "
+        "where wanted, {question} and {count}.",
+    )
+    label: str = Field(
+        "",
+        title="Before each passage",
+        description="What stands before each passage in that template; {number} is its number.",
+    )
+    windows: Literal["any", "mean"] = Field(
+        "any",
+        description="How windows are combined: a word is supported if any window supports it, "
+        "or by the mean of all.",
+    )
+    floor: float = Field(
+        0.2,
+        title="Lowest probability marked",
+        ge=0.0,
+        le=1.0,
+        description="Words with at least this probability are marked.",
+    )
+    threshold: float | None = Field(
+        None,
+        ge=0.0,
+        le=1.0,
+        description="Words with at least this probability count as hallucinated; default: the "
+        "calibration's threshold, else 0.5.",
+    )
+    calibration: str = Field(
+        "", description="A file that `spanlab calibrate` wrote.", json_schema_extra=_PATH
+    )
 
 
 class NliOptions(EncoderOptions):
     """How sentences are judged."""
 
-    best: Annotated[
-        int,
-        Field(
-            title="Windows averaged",
-            ge=1,
-            le=100,
-            description="A verdict is the mean support of this many windows, the best ones; 1: the "
-            "maximum.",
-        ),
-    ] = 1
-    threshold: Annotated[
-        float, Field(ge=0.0, le=1.0, description="Supported with at least this probability.")
-    ] = 0.5
-    refuted: Annotated[
-        float,
-        Field(
-            ge=0.0,
-            le=1.0,
-            description="Refuted with at least this probability of a contradiction, where the "
-            "checkpoint has that class.",
-        ),
-    ] = 0.5
-    neutral: Annotated[
-        Literal["not-supported", "not-enough-evidence"],
-        Field(
-            description="Verdict where neither holds; claims without enough evidence are not "
-            "marked."
-        ),
-    ] = "not-supported"
+    best: int = Field(
+        1,
+        title="Windows averaged",
+        ge=1,
+        le=100,
+        description="A verdict is the mean support of this many windows, the best ones; 1: the "
+        "maximum.",
+    )
+    threshold: float = Field(
+        0.5, ge=0.0, le=1.0, description="Supported with at least this probability."
+    )
+    refuted: float = Field(
+        0.5,
+        ge=0.0,
+        le=1.0,
+        description="Refuted with at least this probability of a contradiction, where the "
+        "checkpoint has that class.",
+    )
+    neutral: Literal["not-supported", "not-enough-evidence"] = Field(
+        "not-supported",
+        description="Verdict where neither holds; claims without enough evidence are not marked.",
+    )
 
 
 class NliClaimOptions(NliOptions, ClaimsOption):

@@ -6,7 +6,7 @@ What it says of itself, its options, and what it costs at most.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -27,27 +27,21 @@ class MermaidOptions(ClaimsOption, MemoryOptions):
     """How evidence for a claim is gathered."""
 
     memory: MemoryUse = "on"
-    steps: Annotated[
-        int, Field(ge=0, le=20, description="Most steps per claim; then a verdict is forced.")
-    ] = 5
-    decompose: Annotated[
-        bool, Field(description="Split the claim into triplets and topics first.")
-    ] = True
-    tools: Annotated[
-        str,
-        Field(
-            title="Tool servers",
-            description="Tool servers to use besides search, separated by commas.",
-            json_schema_extra={"format": "servers"},
-        ),
-    ] = ""
-    classes: Annotated[
-        Literal[2, 4],
-        Field(
-            title="Verdict classes",
-            description="2: supported or refuted; 4: also not enough or conflicting evidence.",
-        ),
-    ] = 2
+    steps: int = Field(
+        5, ge=0, le=20, description="Most steps per claim; then a verdict is forced."
+    )
+    decompose: bool = Field(True, description="Split the claim into triplets and topics first.")
+    tools: str = Field(
+        "",
+        title="Tool servers",
+        description="Tool servers to use besides search, separated by commas.",
+        json_schema_extra={"format": "servers"},
+    )
+    classes: Literal[2, 4] = Field(
+        2,
+        title="Verdict classes",
+        description="2: supported or refuted; 4: also not enough or conflicting evidence.",
+    )
 
 
 def _calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:

@@ -6,7 +6,7 @@ What it says of itself, its options, and what it costs at most.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -27,68 +27,50 @@ _WINDOW = 250  # tokens of five sentences
 class PapeloOptions(ClaimsOption, MemoryOptions):
     """How a claim is pursued."""
 
-    n: Annotated[
-        int,
-        Field(
-            title="Questions per claim",
-            ge=1,
-            le=20,
-            description="Question-answer pairs per claim.",
-        ),
-    ] = 5
-    first: Annotated[
-        Literal["rephrase", "model"],
-        Field(
-            title="First question",
-            description="The claim rephrased as a question, or a question of the model's own.",
-        ),
-    ] = "rephrase"
-    first_model: Annotated[
-        str,
-        Field(
-            description="A local sequence-to-sequence checkpoint that writes the first question, "
-            "such as a T5 trained on AVeriTeC: a folder with tokenizer.json, config.json and "
-            "model.safetensors, or encoder_model.onnx and decoder_model.onnx; or the name of one "
-            "that `spanlab encoder fetch` has downloaded.",
-            json_schema_extra={"format": "path"},
-        ),
-    ] = ""
-    questions: Annotated[
-        Literal["pursued", "at-once"],
-        Field(description="Ask one question after the other, or all at once."),
-    ] = "pursued"
-    classes: Annotated[
-        Literal[2, 4],
-        Field(
-            title="Verdict classes",
-            description="2: supported or refuted; 4: also not enough or conflicting evidence.",
-        ),
-    ] = 2
-    late: Annotated[
-        bool,
-        Field(
-            title="Final verdict may overturn an early one",
-            description="The verdict over all pairs may overturn the early one.",
-        ),
-    ] = True
-    fill: Annotated[
-        Literal["paraphrase", "repeat", "none"],
-        Field(
-            title="Fill up after an early verdict",
-            description="How pairs are filled up once the claim is settled: paraphrased questions "
-            "are answered again, repeated ones are not.",
-        ),
-    ] = "paraphrase"
-    documents: Annotated[
-        Literal["one", "many"],
-        Field(description="Answer from the best document, or from all results."),
-    ] = "one"
-    long_document: Annotated[
-        bool, Field(description="Read the page around the snippet, not the snippet alone.")
-    ] = True
-    metadata: Annotated[
-        bool, Field(description="Show the model title, site and date of each document.")
-    ] = True
+    n: int = Field(
+        5, title="Questions per claim", ge=1, le=20, description="Question-answer pairs per claim."
+    )
+    first: Literal["rephrase", "model"] = Field(
+        "rephrase",
+        title="First question",
+        description="The claim rephrased as a question, or a question of the model's own.",
+    )
+    first_model: str = Field(
+        "",
+        description="A local sequence-to-sequence checkpoint that writes the first question, "
+        "such as a T5 trained on AVeriTeC: a folder with tokenizer.json, config.json and "
+        "model.safetensors, or encoder_model.onnx and decoder_model.onnx; or the name of one "
+        "that `spanlab encoder fetch` has downloaded.",
+        json_schema_extra={"format": "path"},
+    )
+    questions: Literal["pursued", "at-once"] = Field(
+        "pursued", description="Ask one question after the other, or all at once."
+    )
+    classes: Literal[2, 4] = Field(
+        2,
+        title="Verdict classes",
+        description="2: supported or refuted; 4: also not enough or conflicting evidence.",
+    )
+    late: bool = Field(
+        True,
+        title="Final verdict may overturn an early one",
+        description="The verdict over all pairs may overturn the early one.",
+    )
+    fill: Literal["paraphrase", "repeat", "none"] = Field(
+        "paraphrase",
+        title="Fill up after an early verdict",
+        description="How pairs are filled up once the claim is settled: paraphrased questions "
+        "are answered again, repeated ones are not.",
+    )
+    documents: Literal["one", "many"] = Field(
+        "one", description="Answer from the best document, or from all results."
+    )
+    long_document: bool = Field(
+        True, description="Read the page around the snippet, not the snippet alone."
+    )
+    metadata: bool = Field(
+        True, description="Show the model title, site and date of each document."
+    )
 
 
 def _calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:

@@ -6,7 +6,6 @@ What it says of itself, its options, and what it costs at most.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated
 
 from pydantic import Field
 
@@ -31,14 +30,11 @@ _ATTEMPTS = 10 * (1 + 3)  # steps, each with its revisions (§4.1)
 class SafeOptions(DetectorOptions):
     """What of a wrong step is marked."""
 
-    words: Annotated[
-        bool,
-        Field(
-            title="Mark wrong words",
-            description="In unsupported and contradictory steps, also mark the words that are "
-            "wrong.",
-        ),
-    ] = True
+    words: bool = Field(
+        True,
+        title="Mark wrong words",
+        description="In unsupported and contradictory steps, also mark the words that are wrong.",
+    )
 
 
 def _calls(size: PromptSize, _spec: ChosenOptions) -> Iterable[CallEstimate]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import dspy
 from pydantic import Field, JsonValue
@@ -57,20 +57,15 @@ _UNVERIFIED: Final = VerifiedStep(None, "", "")
 class ReasonOptions(DetectorOptions):
     """How a question is reasoned about."""
 
-    verification: Annotated[
-        Verification, Field(description="Who verifies: nobody, the generator, or the verifier.")
-    ] = "safe"
-    feedback: Annotated[
-        Literal["both", "guidance", "diagnosis"],
-        Field(description="What of a verdict the generator sees."),
-    ] = "both"
-    steps: Annotated[int, Field(ge=0, le=100, description="Steps before an answer is forced.")] = (
-        STEPS
+    verification: Verification = Field(
+        "safe", description="Who verifies: nobody, the generator, or the verifier."
     )
-    retries: Annotated[int, Field(ge=0, le=20, description="Revisions of a step.")] = RETRIES
-    judge: Annotated[bool, Field(description="Let a model judge answers by the right ones.")] = (
-        False
+    feedback: Literal["both", "guidance", "diagnosis"] = Field(
+        "both", description="What of a verdict the generator sees."
     )
+    steps: int = Field(STEPS, ge=0, le=100, description="Steps before an answer is forced.")
+    retries: int = Field(RETRIES, ge=0, le=20, description="Revisions of a step.")
+    judge: bool = Field(False, description="Let a model judge answers by the right ones.")
 
 
 class ReasonedAnswer(NamedTuple):

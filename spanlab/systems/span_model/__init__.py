@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 from pydantic import Field
 
@@ -28,20 +28,17 @@ LETTUCEDETECT: Final = "lettucedetect"  # a contract, and the package that it is
 class SpanModelOptions(_DetectorOptions):
     """What the model was trained to read and write, and what of that is marked."""
 
-    contract: Annotated[
-        str,
-        Field(
-            description="A JSON or TOML file with the model's contract, or lettucedetect for the "
-            "one in the installed package of that name."
-        ),
-    ] = LETTUCEDETECT
-    explain: Annotated[
-        bool, Field(description="Ask for an explanation of each span, if the contract has one.")
-    ] = False
-    prob: Annotated[
-        Probability,
-        Field(title="Span probability", description="Of the spans: such models say none."),
-    ] = 1.0
+    contract: str = Field(
+        LETTUCEDETECT,
+        description="A JSON or TOML file with the model's contract, or lettucedetect for the "
+        "one in the installed package of that name.",
+    )
+    explain: bool = Field(
+        False, description="Ask for an explanation of each span, if the contract has one."
+    )
+    prob: Probability = Field(
+        1.0, title="Span probability", description="Of the spans: such models say none."
+    )
 
 
 def _files(options: SpanModelOptions) -> Iterable[Path]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -42,64 +42,53 @@ _FACT = 14  # tokens of an answer that make one fact
 class UnsupportedOptions(LabelOptions):
     """What counts as unsupported, and which labels spans get."""
 
-    unsupported: Annotated[
-        Literal["passages", "certain"],
-        Field(
-            description="What the passages do not say (passages, as in the paper), or only what "
-            "the model is not certain of either (certain)."
-        ),
-    ] = "certain"
+    unsupported: Literal["passages", "certain"] = Field(
+        "certain",
+        description="What the passages do not say (passages, as in the paper), or only what "
+        "the model is not certain of either (certain).",
+    )
 
 
 class QuoteOptions(UnsupportedOptions):
     """How quotes become spans."""
 
-    floor: Annotated[
-        Probability,
-        Field(
-            title="Quote similarity",
-            description="How alike a quote and its place in the answer must be.",
-        ),
-    ] = 0.85
+    floor: Probability = Field(
+        0.85,
+        title="Quote similarity",
+        description="How alike a quote and its place in the answer must be.",
+    )
 
 
 class ExtractOptions(QuoteOptions):
     """How quotes become spans, and what they come with."""
 
-    explain: Annotated[
-        bool, Field(description="Ask for a reason of each quote, which becomes the span's note.")
-    ] = False
+    explain: bool = Field(
+        False, description="Ask for a reason of each quote, which becomes the span's note."
+    )
 
 
 class GraphOptions(QuoteOptions):
     """What of the facts is marked."""
 
-    unverified: Annotated[
-        bool,
-        Field(
-            description="Mark also facts that could not be verified, at most half as likely, as "
-            "the paper does: all spans then count as marked."
-        ),
-    ] = False
+    unverified: bool = Field(
+        False,
+        description="Mark also facts that could not be verified, at most half as likely, as "
+        "the paper does: all spans then count as marked.",
+    )
 
 
 class RevisionOptions(UnsupportedOptions):
     """What of a revision is marked."""
 
-    refine: Annotated[
-        Literal["word", "char"],
-        Field(title="Granularity", description="Mark whole words, or characters."),
-    ] = "word"
-    insertions: Annotated[bool, Field(description="Mark also where something was only added.")] = (
-        False
+    refine: Literal["word", "char"] = Field(
+        "word", title="Granularity", description="Mark whole words, or characters."
     )
-    prob: Annotated[
-        Probability | None,
-        Field(
-            title="Span probability",
-            description="Probability of the spans; empty for the size of the change.",
-        ),
-    ] = None
+    insertions: bool = Field(False, description="Mark also where something was only added.")
+    prob: Probability | None = Field(
+        None,
+        title="Span probability",
+        description="Probability of the spans; empty for the size of the change.",
+    )
 
 
 def _labelling(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:

@@ -6,7 +6,6 @@ What it and its baselines say of themselves, their options, and what they cost a
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated
 
 from pydantic import Field
 
@@ -27,64 +26,47 @@ _PARTS = 3  # calls that take a claim apart, as a rule
 class ClaimOptions(ClaimsOption):
     """Which claims are judged, and how often."""
 
-    samples: Annotated[
-        int, Field(ge=1, le=25, description="Answers per prompt, for a soft score.")
-    ] = 1
-    agreeing: Annotated[
-        int,
-        Field(
-            title="Samples that must agree",
-            ge=1,
-            le=25,
-            description="How many of them must agree on a verdict.",
-        ),
-    ] = 1
+    samples: int = Field(1, ge=1, le=25, description="Answers per prompt, for a soft score.")
+    agreeing: int = Field(
+        1,
+        title="Samples that must agree",
+        ge=1,
+        le=25,
+        description="How many of them must agree on a verdict.",
+    )
 
 
 class VeriTrailOptions(ClaimOptions, MemoryOptions):
     """How a claim is followed."""
 
-    q: Annotated[
-        int,
-        Field(
-            title="“Not supported” verdicts in a row",
-            ge=1,
-            description="This many “not supported” verdicts in a row end the search.",
-        ),
-    ] = 1
-    sentences: Annotated[int, Field(ge=1, description="Most sentences per prompt.")] = 40
-    root_sentences: Annotated[
-        int, Field(ge=1, description="Most sentences per prompt of the sources.")
-    ] = 40
-    judged: Annotated[
-        int,
-        Field(
-            title="Sentences per verdict",
-            ge=1,
-            description="Most selected sentences per verdict.",
-        ),
-    ] = 200
-    judged_roots: Annotated[
-        int,
-        Field(
-            title="Source sentences per verdict",
-            ge=0,
-            description="Most selected source sentences per verdict; 0: no limit.",
-        ),
-    ] = 0
+    q: int = Field(
+        1,
+        title="“Not supported” verdicts in a row",
+        ge=1,
+        description="This many “not supported” verdicts in a row end the search.",
+    )
+    sentences: int = Field(40, ge=1, description="Most sentences per prompt.")
+    root_sentences: int = Field(40, ge=1, description="Most sentences per prompt of the sources.")
+    judged: int = Field(
+        200, title="Sentences per verdict", ge=1, description="Most selected sentences per verdict."
+    )
+    judged_roots: int = Field(
+        0,
+        title="Source sentences per verdict",
+        ge=0,
+        description="Most selected source sentences per verdict; 0: no limit.",
+    )
 
 
 class RetrievalOptions(ClaimOptions):
     """How many texts a verdict rests on."""
 
-    k: Annotated[
-        int,
-        Field(
-            title="Closest texts",
-            ge=1,
-            description="How many of the closest texts a verdict rests on.",
-        ),
-    ] = 15
+    k: int = Field(
+        15,
+        title="Closest texts",
+        ge=1,
+        description="How many of the closest texts a verdict rests on.",
+    )
 
 
 def _calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate]:
