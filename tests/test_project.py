@@ -156,3 +156,19 @@ def test_nothing_of_this_machine_is_committed() -> None:
         check=False,
     )
     assert found.stdout == ""
+
+
+def test_every_promise_about_security_names_files_and_tests_that_are_there() -> None:
+    page = (ROOT / "spanlab" / "guide" / "security.md").read_text("utf-8")
+    _, _, promised = page.partition("## What is not trusted")
+    promised, _, _ = promised.partition("## Limits of the protection")
+    for promise in re.split(r"^- (?=\*\*)", promised, flags=re.MULTILINE)[1:]:
+        files, _, kept = promise.partition("Kept by")
+        named = re.findall(r"`([\w./]+?(?:\.py|\.js|\.toml|/))`", files.partition("Files: ")[2])
+        tests = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", kept)
+        assert named, promise
+        assert tests, promise
+        for file in named:
+            assert (ROOT / "spanlab" / file).exists() or (ROOT / file).exists(), file
+        for file, test in tests:
+            assert f"def {test}(" in (ROOT / file).read_text("utf-8"), test

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -51,6 +51,11 @@ def check_name(name: str, owner: str) -> None:
     except ValidationError:
         rule = "use 1 to 200 characters, without control characters"
         raise UsageError(f"{name!r} is not a valid name for {owner}: {rule}") from None
+
+
+def message_of(problem: Mapping[str, object]) -> str:
+    """Return what one of the errors of a ``ValidationError`` says is wrong, in our own words."""
+    return str(problem["msg"]).removeprefix("Value error, ")
 
 
 def storable(value: _T, unwanted: re.Pattern[str] = _LONE_SURROGATE) -> _T:

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self, get_args
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from spanlab.base.errors import UsageError
-from spanlab.base.fields import FrozenModel
+from spanlab.base.fields import FrozenModel, message_of
 
 OptionKind = Literal[
     "flag", "choice", "number", "integer", "path", "servers", "list", "pairs", "text"
@@ -215,7 +215,7 @@ def problem(error: ValidationError) -> str:
     """Return in one clause what is wrong with a request, without its values."""
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in first["loc"])
-    message = first["msg"].removeprefix("Value error, ")
+    message = message_of(first)
     return f"{where}: {message}" if where else message
 
 

@@ -15,8 +15,11 @@ _LONG: Final = 12  # characters: what is shorter may well be a word of an answer
 _PART: Final = 6  # characters of a key's beginning or end that are told from words
 _LONGEST: Final = 2_000  # characters of a record in the log
 _MOST: Final = 100  # records a minute of a library
-# Control characters, and those that turn the direction of what follows, could hide other words.
-_CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+# Control characters, and those that turn the direction of what follows, could hide other words;
+# the last two are no characters, and no XML.
+_CONTROLS: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
+)
 _NOBODY: Final = -1  # a level below all that handlers take
 # They log what servers, tools and files say, in its own words and as often as it comes.
 _LIBRARIES: Final = frozenset(

@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from spanlab.base.errors import InputError, UsageError
+from spanlab.base.fields import message_of
 
 
 def _names(value: object) -> object:
@@ -385,4 +386,6 @@ def read_json(kind: type[_M], path: Path, what: str, *, most: int = LARGEST) -> 
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = ".".join(map(str, first["loc"])) or None
-        raise InputError(f"not {what}", file=path, field=field, expected=first["msg"]) from None
+        raise InputError(
+            f"not {what}", file=path, field=field, expected=message_of(first)
+        ) from None

@@ -36,9 +36,8 @@ def page() -> None:
                 _draw_progress(overview)
         st.subheader("Set up", anchor=False)
         draw_setup(summary, step.part)
-        with st.expander(
-            "**Invite people**", icon=":material/person_add:", expanded=step.part == "Invite people"
-        ):
+        asked = step.part == "Invite people" or summary.name in st.session_state.get(_MADE, {})
+        with st.expander("**Invite people**", icon=":material/person_add:", expanded=asked):
             _invite(summary.name)
     show_dialog({summary.name: summary})
 
@@ -114,6 +113,7 @@ def _invite(dataset: str) -> None:
                     dataset, lambda now: now.model_copy(update={"code_share": share / 100})
                 )
                 st.session_state[_MADE] = {dataset: invite_all(store(), dataset, people, end, code)}
+                st.rerun()  # the review plan, drawn above, offers them from now on
     made = st.session_state.get(_MADE, {}).get(dataset)
     if made:
         st.success("Send each person their text. It is shown only until you close it.")

@@ -6,7 +6,7 @@ what is stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from spanlab.data import question_panel as question_editor
 from spanlab.output.figures import counted
 from spanlab.output.wording import plan_in_words
 from spanlab.people.entrance import usual_labels
+from spanlab.people.logins import has_login
 from spanlab.schema import (
     AnnotatorKind,
     DatasetSettings,
@@ -150,16 +151,16 @@ def _draw_plan(summary: DatasetSummary) -> None:
         help="0 = no limit. Otherwise each person is offered unfinished items that fewer people "
         "have finished or opened. An offered item is reserved for an hour after the last edit.",
     )
-    people_now = summary.names_of(AnnotatorKind.PERSON)
+    who = "Invite people" if has_login() else "Type names"
     assigned = right.multiselect(
         "Assigned to",
-        list(dict.fromkeys((*people_now, *_invited(summary.name), *settings.assigned_to))),
+        list(dict.fromkeys((*_people(summary), *settings.assigned_to))),
         settings.assigned_to,
-        accept_new_options=True,
+        # Under a login a name is somebody's: a name alone would be that of whoever comes first.
+        accept_new_options=not has_login(),
         placeholder="First come, first served",
         key=f"assigned-{summary.name}",
-        help="Items are shared equally. Type a name to add a person. A new list reassigns "
-        "unfinished items.",
+        help=f"Items are shared equally. {who} to add them. A new list reassigns unfinished items.",
     )
     shown = list(_PEOPLE) if settings.known is None else ["Always hidden"]
     now = (settings.always_blind, settings.always_blind and settings.shown_when_done)
@@ -189,10 +190,16 @@ def _draw_plan(summary: DatasetSummary) -> None:
         _save(summary, "Review plan", lambda stored: stored.model_copy(update=values))
 
 
-def _invited(dataset: str) -> list[str]:
-    """Return the names of the people who were invited to a dataset."""
-    tokens = store().access.tokens("invitation")
-    return [token.label for token in tokens if token.dataset == dataset and token.label]
+def _people(summary: DatasetSummary) -> Iterator[str]:
+    """Yield the names of those who annotate the dataset, were invited or have a role in it."""
+    yield from summary.names_of(AnnotatorKind.PERSON)
+    access = store().access
+    for invitation in access.tokens("invitation"):
+        if invitation.dataset == summary.name and invitation.label:
+            yield invitation.label
+    for role in access.granted():
+        if role.dataset in {summary.name, None} and role.name:
+            yield role.name
 
 
 def _draw_known(summary: DatasetSummary) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import streamlit as st
 from pydantic import ValidationError
 
+from spanlab.base.fields import message_of
 from spanlab.data.label_panel import EditedRows
 from spanlab.schema import DatasetSettings, Question
 from spanlab.ui.common import plain
@@ -129,4 +130,4 @@ def _read_question(values: Mapping[str, Any]) -> tuple[Question | None, str]:
         first_problem = error.errors()[0]
         if first_problem["loc"] == ("name",):
             return None, "Name: letters, digits, “_”, “-” and “.”, a letter first"
-        return None, first_problem["msg"].removeprefix("Value error, ")
+        return None, message_of(first_problem)

@@ -24,7 +24,7 @@ from pydantic import JsonValue, ValidationError, ValidatorFunctionWrapHandler, f
 
 from spanlab import doors
 from spanlab.base.errors import UsageError
-from spanlab.base.fields import FrozenModel
+from spanlab.base.fields import FrozenModel, message_of
 from spanlab.base.inbound import is_end
 from spanlab.base.options import Option, options_in
 from spanlab.models import ModelOptions
@@ -321,7 +321,7 @@ class DetectorEntry:
             named, *inner = (str(part) for part in first["loc"] or ("",))
             if first["type"] == "extra_forbidden" and not inner:
                 raise UsageError(self._unknown(named)) from None
-            message = first["msg"].removeprefix("Value error, ")
+            message = message_of(first)
             raise UsageError(
                 f"option {named!r} of {self.name!r} is {first['input']!r}: "
                 f"{message[:1].lower()}{message[1:]}"

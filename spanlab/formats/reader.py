@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from spanlab.base.errors import InputError
+from spanlab.base.fields import message_of
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.language_names import LANGUAGES
 from spanlab.formats.read_options import ReadOptions
@@ -325,7 +326,7 @@ def input_error(error: ValidationError) -> InputError:
     field = _BRANCH.sub("process", ".".join(str(key) for key in problem["loc"])) or None
     match problem["type"]:
         case "json_invalid":
-            words = problem["msg"].replace("Invalid JSON", "not valid JSON")
+            words = message_of(problem).replace("Invalid JSON", "not valid JSON")
             return InputError(words, expected=_OTHER_ENCODING if "unicode" in words else None)
         case "missing":
             return InputError("the field is missing", field=field, found=_keys(problem["input"]))
@@ -343,7 +344,7 @@ def input_error(error: ValidationError) -> InputError:
                 "the value is wrong",
                 field=field,
                 found=problem["input"],
-                expected=_SHOULD.sub("", problem["msg"]),
+                expected=_SHOULD.sub("", message_of(problem)),
             )
 
 

@@ -30,7 +30,7 @@ from spanlab.base.errors import (
     UsageError,
     missing_package,
 )
-from spanlab.base.fields import FrozenModel
+from spanlab.base.fields import FrozenModel, message_of
 from spanlab.base.inbound import one_line
 from spanlab.base.redaction import redact
 from spanlab.integrations.api_jobs import (
@@ -230,7 +230,7 @@ def _add_errors(app: FastAPI) -> None:
         first, *further = error.errors()
         field = ".".join(str(part) for part in first["loc"][1:])
         how_many = f" (and {len(further)} more)" if further else ""
-        message = f"{field}: {first['msg']}" if field else str(first["msg"])
+        message = f"{field}: {message_of(first)}" if field else message_of(first)
         return JSONResponse({"error": one_line(redact(message + how_many), _REASON)}, 422)
 
     @app.exception_handler(HTTPException)

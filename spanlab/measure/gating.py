@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 
 from spanlab.base.errors import UsageError
+from spanlab.base.redaction import visible
 from spanlab.measure.powered import difference_interval, paired_interval
 from spanlab.measure.sample import MeasuredItems, check_plan, interval_of, read_measured, shown_rate
 from spanlab.output.figures import figure
@@ -296,14 +297,16 @@ def write_reports(result: GateResult, junit: Path | None) -> None:
     if junit is not None:
         suite = ET.Element(
             "testsuite",
-            name=f"spanlab gate {result.dataset}",
+            name=visible(f"spanlab gate {result.dataset}"),
             tests=str(len(result.checks)),
             failures=str(sum(not check.passed for check in result.checks)),
         )
         for check in result.checks:
-            case = ET.SubElement(suite, "testcase", classname="spanlab.gate", name=check.name)
+            case = ET.SubElement(
+                suite, "testcase", classname="spanlab.gate", name=visible(check.name)
+            )
             if not check.passed:
-                ET.SubElement(case, "failure", message=_sentence(check))
+                ET.SubElement(case, "failure", message=visible(_sentence(check)))
         ET.ElementTree(suite).write(junit, encoding="utf-8", xml_declaration=True)
     if summary := os.environ.get(_SUMMARY):
         with Path(summary).open("a", encoding="utf-8") as stream:

@@ -9,6 +9,7 @@ from typing import BinaryIO, Final, NamedTuple
 from pydantic import ValidationError
 
 from spanlab.base.errors import InputError
+from spanlab.base.fields import message_of
 from spanlab.detection.entities import grams, key_of, near
 from spanlab.memory.store import MemoryStore
 from spanlab.schema import OWNER, Actor, Permission
@@ -89,7 +90,7 @@ def _entry(line: bytes, file: str | Path, number: int) -> MemoryEntry:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise InputError(
-            f"no entry of the memory: {first['msg'].lower()}",
+            f"no entry of the memory: {message_of(first).lower()}",
             file=file,
             line=number,
             field=".".join(str(part) for part in first["loc"]) or None,

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import Field, JsonValue, ValidationError, field_validator
 
 from spanlab.base.errors import UnnamedModelError, UsageError
-from spanlab.base.fields import FrozenModel
+from spanlab.base.fields import FrozenModel, message_of
 from spanlab.base.settings import EndpointSettings, ModelSettings
 from spanlab.schema import Name
 
@@ -188,7 +188,8 @@ def _check_options(options: Options, source: str) -> DetectorModelOptions:
     name = str(problem["loc"][0])
     option_names = list(DetectorModelOptions.model_fields)
     if name in option_names:
-        message = problem["msg"][:1].lower() + problem["msg"][1:]
+        message = message_of(problem)
+        message = message[:1].lower() + message[1:]
         raise UsageError(f"{source}: {name} is {problem['input']!r}: {message}")
     close = get_close_matches(name, option_names, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
@@ -336,4 +337,4 @@ def _first_problem(error: ValueError) -> str:
         "model": ModelSettings.variable("model"),
     }
     field = str(problem["loc"][0])
-    return f"{names.get(field, field)}: {problem['msg'].removeprefix('Value error, ')}"
+    return f"{names.get(field, field)}: {message_of(problem)}"

@@ -10,6 +10,7 @@ from typing import Final, Literal
 from pydantic import ValidationError
 
 from spanlab.base.errors import NotFoundError, UsageError
+from spanlab.base.fields import message_of
 from spanlab.output.figures import counted, figure
 from spanlab.people.progress import against_gold
 from spanlab.schema import (
@@ -282,7 +283,9 @@ def change_known(store: Store, dataset: str, changed: Mapping[str, object] | Non
         except ValidationError as error:
             first = error.errors()[0]
             names = ", ".join(KnownAnswers.model_fields)
-            raise UsageError(f"{first['loc'][0]}: {first['msg']}; available: {names}") from error
+            raise UsageError(
+                f"{first['loc'][0]}: {message_of(first)}; available: {names}"
+            ) from error
         blind = {"always_blind": True, "shown_when_done": False}
         return settings.model_copy(update={"known": known_answers, **blind})
 

@@ -19,7 +19,6 @@ from spanlab.people.logins import state_of, token_table
 from spanlab.people.progress import CampaignReport, campaign
 from spanlab.schema import AccessToken, AnnotatorKind, DatasetSummary, Permission, Status
 from spanlab.schema.progress import FinishedItem, PersonProgress, PlanProgress
-from spanlab.scoring.agreement import agreement
 from spanlab.storage import Store
 from spanlab.storage.campaigns import Entrance
 from spanlab.storage.datasets import summary_of
@@ -174,7 +173,7 @@ class _Sources:
 
     def person(self, name: str) -> CampaignPerson:
         """Return the progress, the agreement and the warnings of one person."""
-        own_items = [item for item in self.finished if item.annotator == name]
+        own_items = self._own_items[name]
         part = (self.plan and self.plan.of(name)) or PersonProgress(name)
         seconds = [item.seconds for item in own_items if item.seconds]
         settings = self.summary.settings
@@ -190,7 +189,7 @@ class _Sources:
             left=None if part.assigned is None else part.left,
             per_hour=3600 * len(seconds) / sum(seconds) if seconds else None,
             last_active=self.last_active.get(name),
-            agreement=self._agreement.get(name),
+            agreement=self.report.mean_ious.get(name),
             until=None if is_shared else done_by(days, part.left, self.today),
             known=known_marks and known_marks.iou,
             test=_in_words(tests),
@@ -199,6 +198,13 @@ class _Sources:
             away=name in settings.away,
             warning="; ".join(self._warnings(name)),
         )
+
+    @cached_property
+    def _own_items(self) -> Mapping[str, list[FinishedItem]]:
+        by_person: dict[str, list[FinishedItem]] = defaultdict(list)
+        for item in self.finished:
+            by_person[item.annotator].append(item)
+        return by_person
 
     def _done(self, name: str, part: PersonProgress) -> int:
         if self.plan is not None:
@@ -219,16 +225,6 @@ class _Sources:
             yield f"known answers below {figure(warn_below, 2)}"
         if settings.guidelines_now and self.read.get(name, 0) < len(settings.guidelines):
             yield "guidelines not read"
-
-    @cached_property
-    def _agreement(self) -> Mapping[str, float]:
-        """The mean IoU with others, over all items that two finished, by name."""
-        sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-        for pair in agreement(self.report.marks.values()).pairs:
-            for name in (pair.a, pair.b):
-                sums[name][0] += pair.n * pair.iou
-                sums[name][1] += pair.n
-        return {name: total / n for name, (total, n) in sums.items()}
 
 
 def _in_words(entrances: Sequence[Entrance]) -> str:

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from spanlab.output.tables import (
 )
 from spanlab.schema import AnnotatorKind, Record, Status
 from spanlab.schema.progress import FinishedItem
-from spanlab.scoring.agreement import AlphaInterval, ItemMarks, alpha_interval, rated
+from spanlab.scoring.agreement import AlphaInterval, ItemMarks, alpha_interval, pairwise_ious, rated
 from spanlab.scoring.annotators import sample_records
 from spanlab.scoring.calibration import UNLABELLED
 from spanlab.storage import Store
@@ -74,6 +75,18 @@ class CampaignReport:
     marks: Mapping[str, ItemMarks]
     known: Mapping[str, KnownMarks] = field(default_factory=dict)
     gold: frozenset[str] = frozenset()
+
+    @cached_property
+    def mean_ious(self) -> Mapping[str, float]:
+        """The mean IoU with others, over all items that two finished, by person."""
+        sums: Counter[str] = Counter()
+        n_others: Counter[str] = Counter()
+        for item in self.marks.values():
+            summed = pairwise_ious(list(item.marks.values())).sum(axis=0) - 1  # not with oneself
+            for name, iou_sum in zip(item.marks, summed.tolist(), strict=True):
+                sums[name] += iou_sum
+                n_others[name] += len(item.marks) - 1
+        return {name: sums[name] / n for name, n in n_others.items() if n}
 
 
 class AgreementOn(NamedTuple):

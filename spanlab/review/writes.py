@@ -9,7 +9,7 @@ from itertools import groupby
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spanlab.base.errors import StoreError, UsageError
-from spanlab.base.fields import storable
+from spanlab.base.fields import message_of, storable
 from spanlab.base.runtime import submit
 from spanlab.base.settings import Settings
 from spanlab.oplog.operations import Operation, SentOperation, SetStatus
@@ -153,7 +153,7 @@ def _refuse_unreadable(
     if isinstance(session, str) and isinstance(seq, int):
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
-        reason = storable(f"{field}: {first['msg']}")
+        reason = storable(f"{field}: {message_of(first)}")
         yield WriteOutcome(storable(session), seq, stored=False, reason=reason)
 
 

@@ -91,10 +91,18 @@ def part_of(
     elif not is_away:
         n_held = held_by_others(dataset, name, queue_values.c.position)
         is_own = and_(planned, queue_values.c.n_people + n_held < settings.overlap)
-    if share is not None and not share.away and not settings.known:
+
+    def count(condition: ColumnElement[bool]) -> int:
+        counting = _over_items(dataset, func.count()).where(condition)
+        return int(connection.execute(counting).scalar_one())
+
+    if share is not None and not share.away:  # only known items are counted one by one
         assigned = share.size(dataset.n_items)
+        if settings.known:
+            known = is_known(connection, dataset, queue_values.c.position)
+            assigned -= count(known & is_of_share(dataset, share))
     else:
-        assigned = connection.execute(_over_items(dataset, func.count()).where(is_own)).scalar_one()
+        assigned = count(is_own)
     # All else is counted over what the person has annotated.
     mine = (
         _over_items(dataset, annotated.c.status, func.count(), func.sum(case((is_own, 1), else_=0)))

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from spanlab.base.errors import NotFoundError, StoreError, UsageError
-from spanlab.base.fields import check_name
+from spanlab.base.fields import check_name, message_of
 from spanlab.schema import (
     AnnotatorKind,
     AnnotatorSummary,
@@ -247,7 +247,7 @@ def change_settings(
     try:
         settings = DatasetSettings.model_validate_json(text)
     except ValidationError as error:
-        raise UsageError(f"settings of {name!r}: {error.errors()[0]['msg']}") from error
+        raise UsageError(f"settings of {name!r}: {message_of(error.errors()[0])}") from error
     connection.execute(update(datasets).where(is_dataset).values(settings=text))
     return settings
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from spanlab import doors
 from spanlab.base.errors import NotFoundError, UsageError
-from spanlab.base.fields import FrozenModel, check_name
+from spanlab.base.fields import FrozenModel, check_name, message_of
 from spanlab.formats.known.labelstudio_writer import labeling_config, questions_in_config
 from spanlab.output.tables import ITEMS, Column, ResultTable, columns_of
 from spanlab.schema import (
@@ -85,7 +85,7 @@ def questions_of(text: str) -> dict[str, Any]:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"])) or "the file"
-        raise UsageError(f"questions: {field}: {first['msg']}") from error
+        raise UsageError(f"questions: {field}: {message_of(first)}") from error
 
 
 def label_studio_config(store: Store, dataset: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -222,6 +223,7 @@ FULL = (
     "the disk is full; this change is not stored, everything stored before it is kept: free some "
     "space and do it again"
 )
+_LOCKED = "another program keeps it locked; do it again once that has ended"
 _PAGE = 65_536  # bytes: SQLite cannot extend its files with less
 _PG_FULL = "53100"  # PostgreSQL's disk_full
 
@@ -236,10 +238,14 @@ def in_words(error: Exception, file: Path | None = None) -> str:
     cause = getattr(error, "orig", None) or error
     if _code(cause) == sqlite3.SQLITE_FULL or getattr(cause, "sqlstate", None) == _PG_FULL:
         return FULL
-    if _code(cause) == sqlite3.SQLITE_READONLY:
+    if is_lock(cause):
+        return _LOCKED
+    unwritable = file is not None and not os.access(file.parent, os.W_OK)
+    code = _code(cause)
+    if code == sqlite3.SQLITE_READONLY or (code == sqlite3.SQLITE_CANTOPEN and unwritable):
         return _READ_ONLY
     # SQLite calls it an I/O error where it cannot extend the files beside the database.
-    maybe_full = isinstance(cause, sqlite3.OperationalError | OSError) and not is_lock(cause)
+    maybe_full = isinstance(cause, sqlite3.OperationalError | OSError)
     return FULL if maybe_full and file is not None and is_full(file) else str(cause).strip()
 
 

@@ -1,9 +1,12 @@
-"""A team without a provider of logins: invited, reviewing, adjudicating, exporting, in browsers."""
+"""A team without a provider of logins, from its invitations to the export, in browsers."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -18,7 +21,10 @@ from spanlab.storage import Store
 
 pytestmark = pytest.mark.browser
 
-ITEMS, KNOWN = 3, 3
+ITEMS, KNOWN, TEST = 3, 6, 2
+TEAM = ("Nora", "Ben", "Cem")
+PART = 2  # items of each: two people finish each item
+Look = Callable[[], None]
 WIDE: ViewportSize = {"width": 1440, "height": 900}
 
 
@@ -41,7 +47,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with Store.open(server.settings) as store:
         store.import_records("ours", [_plain(f"plain-{n}") for n in range(ITEMS)])
         store.import_records("ours", [_known(f"known-{n}") for n in range(KNOWN)])
-        change_known(store, "ours", {"share": 0.3})
+        change_known(store, "ours", {"share": 0.3, "test_items": TEST})
         store.change_settings("ours", lambda now: now.model_copy(update={"overlap": 2}))
     server.start()
     try:
@@ -70,38 +76,75 @@ def _page(server: Server, name: str) -> str:
 
 
 def _invite(lead: Page, server: Server) -> dict[str, str]:
-    """Make a link for each of two people on the page Campaign, and return them by name."""
+    """Make a link for each on the page Campaign, and return them by name."""
     lead.goto(_page(server, "campaign"))
     lead.get_by_text("Invite people").click()
-    lead.get_by_role("textbox", name="Names, one a line").fill("Nora\nBen")
+    lead.get_by_role("textbox", name="Names, one a line").fill("\n".join(TEAM))
     lead.get_by_role("textbox", name="Completion code").fill("DONE-42")
     lead.get_by_role("button", name="Create links").click()
     made = lead.locator("[data-testid='stCode']").first
     expect(made).to_contain_text("/invitation?to=", timeout=PATIENCE)
     found = re.findall(r"(\w+): you are invited[^/]*(http://\S+)", made.inner_text())
-    assert [name for name, _ in found] == ["Nora", "Ben"]
+    assert [name for name, _ in found] == list(TEAM)
     return dict(found)
 
 
-def _review_all(page: Page, server: Server, key: str = "a") -> _Watch:
-    watch = _Watch(page)
+def _assign(lead: Page) -> None:
+    """Share the items among those who were invited; a name that nobody has is not offered."""
+    lead.locator("summary", has_text="Review plan").click()
+    assigned = lead.get_by_role("combobox", name="Assigned to")
+    assigned.fill("Zoe")
+    expect(lead.get_by_text("No results")).to_be_visible()
+    for name in TEAM:
+        assigned.fill(name)
+        lead.get_by_role("option", name=name, exact=True).click()
+    assigned.press("Escape")
+    lead.locator(".st-key-save-plan").get_by_role("button").click()
+    expect(lead.get_by_text("Review plan of ours: saved.")).to_be_visible()
+
+
+def _pass_the_test(page: Page, look: Look = lambda: None) -> None:
+    """Mark the items of the test as their known answers are."""
+    page.get_by_role("button", name="Begin").click()
+    page.get_by_text(f"0 of {TEST} items decided").wait_for()
+    for _ in range(TEST):
+        _wait_for_item(page)
+        look()
+        _decide(page, "a", "You can start")
+    page.get_by_text("You can start").wait_for()
+
+
+def _wait_for_item(page: Page) -> None:
+    page.wait_for_selector('.sl[data-item]:not([data-item=""]) .sl-p', state="attached")
+    page.wait_for_function("spanlab.editor.navigation.opening === null")
+    page.focus(".sl-answer")
+
+
+def _decide(page: Page, key: str, end: str) -> None:
+    """Press a key on the open item, finish it, and wait for the next one or for the end."""
+    _wait_for_item(page)
+    before = page.evaluate("spanlab.editor.navigation.at")
+    page.keyboard.press(key)
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => spanlab.outbox.writes.length === 0")
+    page.wait_for_function(
+        """([before, end]) => ![before, null, ""].includes(spanlab.editor.navigation.at)
+            || document.body.innerText.includes(end)""",
+        arg=[before, end],
+    )
+
+
+def _review_all(page: Page, server: Server, key: str = "a", look: Look = lambda: None) -> None:
     page.goto(server.url(dataset="ours"))
-    end = "All of your items are decided"
     while True:
-        page.wait_for_selector('.sl[data-item]:not([data-item=""]) .sl-p', state="attached")
-        watch.look()
-        if page.locator(".sl-finished").get_by_text(end).is_visible():
-            return watch
-        page.focus(".sl-answer")
-        before = page.evaluate("spanlab.editor.navigation.at")
-        page.keyboard.press(key)
-        page.keyboard.press("Enter")
-        page.wait_for_function("() => spanlab.outbox.writes.length === 0")
-        page.wait_for_function(
-            """([before, end]) => spanlab.editor.navigation.at !== before
-                || document.querySelector(".sl-finished").innerText.includes(end)""",
-            arg=[before, end],
-        )
+        _wait_for_item(page)
+        look()
+        if page.locator(".sl-finished").get_by_text(_END).is_visible():
+            return
+        _decide(page, key, _END)
+
+
+_END = "All of your items are decided"
 
 
 class _Watch:
@@ -129,7 +172,7 @@ class _Watch:
         done = page.locator(".sl-progress-text").inner_text()
         assert done == f"{len(self.walked)} of {len(self.walked)} done"
         page.get_by_role("button", name="Queue").click()
-        needed = page.locator("[data-testid='stCheckbox'] label", has_text="that still need you")
+        needed = page.locator("[data-testid='stCheckbox'] label", has_text="Assigned to you")
         needed.click()  # what is finished, too
         page.keyboard.press("Escape")
         page.wait_for_function("!spanlab.editor.navigation.place.id.includes('unfinished')")
@@ -177,10 +220,10 @@ def _measure(server: Server, lead: Page, nora: Page) -> None:
     lead.get_by_role("button", name="Plan this measurement").click()
     rate = re.compile(r"Between \d+ and \d+ of 100 answers like these contain a hallucination")
     lead.get_by_role("heading", name=rate).wait_for()
-    lead.get_by_text(re.compile(r"\d reviews of 6 items")).wait_for()
+    lead.get_by_text(re.compile(rf"\d reviews of {ITEMS + KNOWN} items")).wait_for()
     lead.get_by_role("link", name="Review the sample").wait_for()
     nora.goto(server.url(dataset="ours"))
-    nora.locator(".sl-finished").get_by_text("All of your items are decided").wait_for()
+    nora.locator(".sl-finished").get_by_text(_END).wait_for()
     assert "of 100 answers" not in nora.content()
     assert "Rate so far" not in nora.content()
 
@@ -191,7 +234,7 @@ def _read_report(server: Server, lead: Page) -> None:
     lead.locator(".st-key-export-format").get_by_text("HTML report", exact=True).click()
     report = lead.frame_locator("iframe[title='The report on ours']")
     expect(report.locator(".headline")).to_contain_text("of 100 answers", timeout=PATIENCE)
-    for fact in ("small-model", "2 people (Ben", "Krippendorff's alpha"):
+    for fact in ("small-model", "3 people (", "adjudicated by owner", "Krippendorff's alpha"):
         expect(report.locator("dl").first).to_contain_text(fact)
 
 
@@ -212,70 +255,115 @@ def _check_known(server: Server, watch: _Watch) -> None:
     with Store.open(server.settings) as store:
         items = [store.item_of("ours", "Nora", name) for name in watch.walked]
         given = {item.item_id for item in store.known_items("ours", "Nora").given}
-    assert given
     assert given == {item for item in items if item.startswith("known-")}
-    assert items[0] == "plain-0"
-    assert len(items) == len(set(items)) == ITEMS + len(given)
+    assert len(given) > TEST
+    assert items[TEST].startswith("plain-")
+    assert len(items) == len(set(items)) == PART + len(given)
 
 
-def test_a_team_is_invited_reviews_adjudicates_and_exports(
+def _check_what_is_for_others(server: Server, watch: _Watch, nora: Page) -> None:
+    for item in ("known-0", "plain-0", "nothing"):  # like one that does not exist
+        nora.goto(server.url(dataset="ours", item=item))
+        nora.get_by_text(f"There is no item “{item}” in the dataset").wait_for()
+    _check_known(server, watch)
+    for name in ("Compare", "Measure", "Export", "Campaign"):  # no way leads past her role
+        assert nora.get_by_role("link", name=name, exact=True).count() == 0
+
+
+def _log_out(page: Page, server: Server) -> None:
+    page.goto(server.url().replace("/?", "/log-out"))
+    with page.expect_popup() as leaving:
+        page.get_by_role("link", name="Log out").click()
+    leaving.value.get_by_role("button", name="Log out").click()
+    page.goto(server.url())
+    page.get_by_text("People come here by invitation").wait_for()
+
+
+def _another_link(server: Server, name: str) -> str:
+    with Store.open(server.settings) as store:
+        (token,) = (each for each in store.access.tokens("invitation") if each.label == name)
+        link = store.access.invite_again(token.id)
+    return f"http://127.0.0.1:{server.port}/invitation?to={link}"
+
+
+def _adjudicate(lead: Page, server: Server) -> None:
+    """Adopt what all agree on, and decide the others by the marks of the first annotator."""
+    lead.goto(_page(server, "adjudicate"))
+    lead.get_by_role("button", name="Adopt unanimous items").click()
+    lead.get_by_role("dialog").get_by_role("button", name=re.compile(r"Adopt \d+ items?$")).click()
+    lead.get_by_text(re.compile(r"^\d items? adopted$")).wait_for()
+    while not _adjudicated(server):
+        _decide(lead, "1", "are decided")
+
+
+def _adjudicated(server: Server) -> bool:
+    """Whether all items of the plan have gold labels."""
+    with Store.open(server.settings) as store:
+        done = {
+            record.item.id
+            for record in store.records("ours", annotators=["adjudicated"])
+            if record.finished
+        }
+    return {f"plain-{n}" for n in range(ITEMS)} <= done
+
+
+def _export(server: Server, lead: Page, nora: Page) -> None:
+    """See that the file has what each person and the lead said of each item."""
+    lead.goto(_page(server, "export"))
+    lead.get_by_role("button", name="Create file").click()
+    with lead.expect_download(timeout=PATIENCE) as downloaded:
+        lead.get_by_role("button", name=re.compile("Download")).first.click()
+    _check_files(server, downloaded.value.url, lead, nora)
+    records = map(json.loads, downloaded.value.path().read_text("utf-8").splitlines())
+    said = Counter(
+        annotation["annotator"]
+        for record in records
+        for annotation in record["annotations"]
+        if record["id"].startswith("plain-")
+    )
+    assert said == {"detector-a": ITEMS, "adjudicated": ITEMS} | dict.fromkeys(TEAM, PART)
+
+
+def test_a_team_is_invited_reviews_adjudicates_measures_and_exports(
     server: Server, browser: Browser
 ) -> None:
-    with (
-        browser.new_context(viewport=WIDE) as first,
-        browser.new_context(viewport=WIDE) as second,
-        browser.new_context(viewport=WIDE) as third,
-        browser.new_context(viewport=WIDE) as fourth,
-    ):
-        lead, nora, ben, phone = map(_seat, (first, second, third, fourth))
+    with ExitStack() as stack:
+        lead, nora, ben, cem, phone = (
+            _seat(stack.enter_context(browser.new_context(viewport=WIDE))) for _ in range(5)
+        )
         phone.goto(server.url())
         phone.get_by_text("People come here by invitation").wait_for()
         _accept(lead, _owners_link(server))
         links = _invite(lead, server)
+        _assign(lead)
 
         _accept(nora, links["Nora"], clicks=2)  # a double click locks nobody out
         nora.goto(links["Nora"])  # and the link leads on in the browser that has opened it
         nora.get_by_text("Help").first.wait_for()
         phone.goto(links["Nora"])
         phone.get_by_text("This link is no longer valid").wait_for()
-        watch = _review_all(nora, server)
+        watch = _Watch(nora)
+        _pass_the_test(nora, watch.look)
+        _review_all(nora, server, look=watch.look)
         nora.get_by_text("Your code: DONE-42").wait_for()
         watch.check()
-        for item in ("known-0", "plain-0", "nothing"):  # like one that does not exist
-            nora.goto(server.url(dataset="ours", item=item))
-            nora.get_by_text(f"There is no item “{item}” in the dataset").wait_for()
-        _check_known(server, watch)
-        for name in ("Compare", "Measure", "Export", "Campaign"):  # no way leads past her role
-            assert nora.get_by_role("link", name=name, exact=True).count() == 0
+        _check_what_is_for_others(server, watch, nora)
 
         _accept(ben, links["Ben"])
+        _pass_the_test(ben)
         _lose_the_server(ben, server)
         _review_all(ben, server, key="x")
-        ben.goto(server.url().replace("/?", "/log-out"))
-        with ben.expect_popup() as leaving:
-            ben.get_by_role("link", name="Log out").click()
-        leaving.value.get_by_role("button", name="Log out").click()
-        ben.goto(server.url())
-        ben.get_by_text("People come here by invitation").wait_for()
+        _log_out(ben, server)
 
-        with Store.open(server.settings) as store:
-            (of_nora,) = (t for t in store.access.tokens("invitation") if t.label == "Nora")
-            again = store.access.invite_again(of_nora.id)
-        _accept(phone, f"http://127.0.0.1:{server.port}/invitation?to={again}")
-        phone.get_by_text("Nora", exact=True).first.wait_for()  # the same person
+        _accept(cem, links["Cem"])
+        _pass_the_test(cem)
+        _accept(phone, _another_link(server, "Cem"))
+        phone.get_by_text("Cem", exact=True).first.wait_for()  # the same person, on another device
+        _review_all(phone, server)
 
-        lead.goto(_page(server, "adjudicate"))
-        lead.get_by_role("button", name=re.compile("Adopt unanimous items")).wait_for()
         lead.goto(_page(server, "compare"))
         lead.get_by_text("You see what everybody marked").wait_for()
+        _adjudicate(lead, server)
         _measure(server, lead, nora)
         _read_report(server, lead)
-        lead.goto(_page(server, "export"))
-        lead.get_by_role("button", name="Create file").click()
-        with lead.expect_download(timeout=PATIENCE) as downloaded:
-            lead.get_by_role("button", name=re.compile("Download")).first.click()
-        _check_files(server, downloaded.value.url, lead, nora)
-        lines = downloaded.value.path().read_text("utf-8").splitlines()
-        assert len(lines) == ITEMS + KNOWN
-        assert sum('"Nora"' in line for line in lines) >= ITEMS
-        assert sum('"Ben"' in line for line in lines) >= ITEMS
+        _export(server, lead, nora)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from traceback import format_exception
 
@@ -13,7 +15,7 @@ from commands import run_here
 
 from spanlab.base.errors import StoreError, UsageError
 from spanlab.base.settings import Settings
-from spanlab.storage import Store, upgrade
+from spanlab.storage import Store, engine, upgrade
 from spanlab.storage.engine import Database
 
 
@@ -88,6 +90,20 @@ def test_a_missing_driver_names_the_extra_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "UsageError: PostgreSQL needs the driver psycopg" in done.stderr
     assert "pip install 'spanlab[postgres]'" in done.stderr
+
+
+def test_a_file_that_another_program_keeps_locked_is_said_to_be_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "BUSY_SECONDS", 0)
+    url = f"sqlite:///{tmp_path / 'spanlab.db'}"
+    with Store.open(Settings(home=tmp_path, database_url=url)) as store:
+        with closing(sqlite3.connect(tmp_path / "spanlab.db")) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            assert store.datasets() == []
+            with pytest.raises(StoreError, match="another program keeps it locked; do it again"):
+                store.import_records("d", [])
+        store.import_records("d", [])
 
 
 def test_a_server_that_is_not_there_is_named_without_its_password(

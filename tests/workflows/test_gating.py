@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -85,9 +86,10 @@ def test_of_a_fully_reviewed_dataset_there_is_no_interval_but_words(
     store: Store, tmp_path: Path
 ) -> None:
     filled(store, "d", lambda at: at % 4 == 0, 40, 40)
-    filled(store, "old", lambda at: at % 4 == 0, 40, 40)
+    odd = 'old "<\ufffe'  # the last is no XML, escaped or not
+    filled(store, odd, lambda at: at % 4 == 0, 40, 40)
     home = {"SPANLAB_HOME": str(tmp_path / "home"), "GITHUB_STEP_SUMMARY": "summary.md"}
-    words = ["gate", "d", "--max-rate", ".2", "--against", "old", "--junit", "gate.xml"]
+    words = ["gate", "d", "--max-rate", ".2", "--against", odd, "--junit", "gate.xml"]
     shown = run_here(words, tmp_path, home)
     assert shown.returncode == 1, shown.stderr
     reports = shown.stdout, *((tmp_path / name).read_text() for name in ("gate.xml", "summary.md"))
@@ -96,6 +98,8 @@ def test_of_a_fully_reviewed_dataset_there_is_no_interval_but_words(
         assert "all answers were reviewed: no uncertainty from sampling" in text
         assert "[" not in text
     assert "Future answers: .250 (95 % CI" in shown.stdout
+    names = {case.get("name") for case in ElementTree.parse(tmp_path / "gate.xml").iter("testcase")}
+    assert 'no higher than old "<·' in names
 
 
 def test_the_rate_of_both_models_counts_questions_and_not_answers_twice() -> None:

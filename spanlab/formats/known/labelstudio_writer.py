@@ -35,6 +35,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from spanlab.base.errors import InputError, UsageError
+from spanlab.base.fields import message_of
 from spanlab.formats.known.labelstudio_tasks import OWN, SHOWN
 from spanlab.formats.reader import check_meta
 from spanlab.schema import (
@@ -282,4 +283,4 @@ def _question(element: ET.Element, title: str) -> Question:
     except ValidationError as error:
         problem = error.errors()[0]
         field = ".".join(map(str, problem["loc"]))
-        raise UsageError(f"<{element.tag} name={name!r}>: {field} {problem['msg']}") from error
+        raise UsageError(f"<{element.tag} name={name!r}>: {field} {message_of(problem)}") from error

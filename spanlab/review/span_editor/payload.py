@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spanlab.base.errors import UsageError
+from spanlab.base.fields import message_of
 from spanlab.oplog.operations import Review
 from spanlab.review.traces import TracedAnnotation, suggestions
 from spanlab.schema import (
@@ -96,7 +97,7 @@ class EditorMessage(BaseModel):
             problem = error.errors()[0]
             where = ".".join(map(str, problem["loc"]))
             raise UsageError(
-                f"a message of the editor cannot be read: {where}: {problem['msg']}; "
+                f"a message of the editor cannot be read: {where}: {message_of(problem)}; "
                 "reload the page"
             ) from error
 

@@ -15,7 +15,7 @@ from typing import Final
 from pydantic import Field, JsonValue, ValidationError
 
 from spanlab.base.errors import InputError, UsageError
-from spanlab.base.fields import FrozenModel
+from spanlab.base.fields import FrozenModel, message_of
 from spanlab.schema import Item
 from spanlab.systems.span_model import LETTUCEDETECT
 
@@ -89,7 +89,7 @@ def _from_file(path: Path) -> SpanContract:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise InputError(first["msg"], file=path, field=where) from None
+        raise InputError(message_of(first), file=path, field=where) from None
 
 
 def _from_lettucedetect(item: Item, explain: bool) -> SpanContract:
