@@ -11,7 +11,7 @@ from io import BytesIO
 
 import playwright.sync_api as playwright
 import pytest
-from driving import idle
+from driving import go, idle
 from playwright.sync_api import FilePayload, Locator, Page, expect
 from serving import PATIENCE as WAIT
 from serving import Server
@@ -61,12 +61,16 @@ def dataset(store: Store) -> str:
 
 @pytest.fixture
 def visit(server: Server, page: Page) -> Callable[..., Page]:
-    def go(path: str, **query: str) -> Page:
-        page.goto(server.url(**query).replace("/?", f"/{path}?"))
+    def visit(path: str, **query: str) -> Page:
+        url = server.url(**query).replace("/?", f"/{path}?")
+        if page.url == "about:blank":
+            page.goto(url)
+        else:
+            go(page, url)
         expect(page.locator("h1")).to_be_visible(timeout=WAIT)
         return page
 
-    return go
+    return visit
 
 
 def press_until(page: Page, key: str, text: str) -> None:

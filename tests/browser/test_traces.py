@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-import time
-import urllib.request
 from pathlib import Path
 
 import pytest
+from commands import serving
 from driving import Desk
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace import TracerProvider
@@ -28,21 +25,17 @@ ANSWER = "The tower was built in 1989 by Ada Smith."
 
 
 def test_an_answer_of_a_pipeline_appears_in_review(
-    server: Server, store: Store, page: Page
+    server: Server, store: Store, page: Page, tmp_path: Path
 ) -> None:
-    port = free_port()
+    port = str(free_port())
     environment = {
         **os.environ,
         "SPANLAB_HOME": str(server.settings.home),
         "SPANLAB_DATABASE_URL": server.settings.database_url,
         "SPANLAB_API_KEY": KEY,
     }
-    command = [str(Path(sys.executable).with_name("spanlab")), "api", "--detector", "offline"]
-    api = subprocess.Popen(
-        [*command, "--port", str(port), "--traces", "test-traced"], env=environment
-    )
-    try:
-        is_up(port)
+    command = ["api", "--detector", "offline", "--port", port, "--traces", "test-traced"]
+    with serving(command, tmp_path, environment):
         exporter = OTLPSpanExporter(
             f"http://127.0.0.1:{port}/v1/traces", headers={"Authorization": f"Bearer {KEY}"}
         )
@@ -53,23 +46,9 @@ def test_an_answer_of_a_pipeline_appears_in_review(
             span.set_attribute("gen_ai.input.messages", said("user", "Who built the tower?"))
             span.set_attribute("gen_ai.output.messages", said("assistant", ANSWER))
         provider.shutdown()
-    finally:
-        api.terminate()
-        api.wait()
     Desk(server, store, page, "test-traced").visit()
     expect(page.get_by_text(ANSWER).first).to_be_visible()
     expect(page.get_by_text("Who built the tower?").first).to_be_visible()
-
-
-def is_up(port: int) -> None:
-    until = time.monotonic() + 120
-    while True:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5):
-                return
-        except OSError:
-            assert time.monotonic() < until
-            time.sleep(0.1)
 
 
 def said(role: str, text: str) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from forks import run_forked
+from forks import run_code, run_forked
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from receiver import Receiver, receiving
 
@@ -130,5 +129,6 @@ def test_a_script_asks_for_them_by_a_keyword(run: Run, collector: Receiver, tmp_
         "spanlab.annotate(spanlab.load(rows), ['offline', year], events=True)\n"
     )
     environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "SPANLAB_HOME": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    done = run_code(code, environment, tmp_path)
+    assert done.returncode == 0, done.stderr
     assert [each["spanlab.annotator"] for each in events(collector)] == ["offline", "year"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 from dataset_hub import TOKEN, DatasetHub, serving
+from forks import run_code
 
 from spanlab.formats import read
 
@@ -94,11 +94,5 @@ def test_a_refusal_says_what_is_wrong_and_shows_no_token(
 def test_a_script_loads_them(hub: DatasetHub, tmp_path: Path) -> None:
     hub.files["org/table"] = {"a/0.csv": b"question,answer\n?,Yes.\n", "a/1.json": b"[]"}
     code = "import spanlab; print([r.item.answer for r in spanlab.load('hf://org/table')])"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "hf")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_code(code, {"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "hf")}, tmp_path)
     assert done.stdout == "['Yes.']\n", done.stderr

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
+from forks import run_code
 from other_package import install
 
 from spanlab.formats import read
@@ -177,13 +177,7 @@ try:
 except spanlab.base.errors.UsageError as error:
     print(error)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"PYTHONPATH": str(site), "SPANLAB_HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_code(code, {"PYTHONPATH": str(site), "SPANLAB_HOME": str(tmp_path)}, tmp_path)
     first, second = done.stdout.splitlines()
     assert first == "[1.0, 1.0]"
     assert second.startswith("the metric 'nothing' cannot be loaded: No module named")

@@ -6,7 +6,6 @@ each before their first test, and import again whatever tests import later.
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import os
 import random
@@ -16,17 +15,12 @@ import traceback
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from itertools import groupby
 from multiprocessing import connection, forkserver
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
 import pytest
-from forks import preload
-
-# What is imported where it is first needed, which is in nearly every worker's tests.
-_IMPORTS = ("spanlab.models.model", "spanlab.jobs.worker", "spanlab.app.guard", "dspy", "spacy")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,10 +34,6 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     count = min(session.config.getoption("workers"), len(session.items))
     if not count or session.config.option.collectonly or session.testsfailed:
         return None
-    for name in _IMPORTS:
-        import_module(name)
-    preload()
-    gc.freeze()
     capture = session.config.pluginmanager.getplugin("capturemanager")
     assert capture is not None
     capture.stop_global_capturing()  # each worker has files of its own for it

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from multiprocessing import forkserver
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -111,6 +112,17 @@ def run_forked(
         finally:
             process.kill()
         return subprocess.CompletedProcess(command, status, out.read_text(), err.read_text())
+
+
+def run_code(
+    code: str, environ: Mapping[str, str], folder: Path
+) -> subprocess.CompletedProcess[str]:
+    """Run a program as ``python -c`` does, but that packages are imported."""
+    return run_forked(["-c"], environ, folder, act=partial(_execute, code))
+
+
+def _execute(code: str) -> None:
+    exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
 
 
 def _run(
