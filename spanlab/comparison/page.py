@@ -48,7 +48,7 @@ from spanlab.ui.panels import Panel, panels
 from spanlab.ui.session import seen_store, seen_summary
 
 _ALL = "All languages"
-_ORDERS: dict[str, Order] = {"Most disagreement first": "disagreement", "As imported": "import"}
+_ORDERS: dict[str, Order] = {"Disagreement": "disagreement", "As imported": "import"}
 _BESIDE = 6  # annotators whose marks are drawn at a time
 _STEPS = (
     ("Previous", ":material/arrow_back:", "P", -1),

@@ -148,21 +148,27 @@ def test_another_dataset_is_not_there(server: Server, enter: Enter) -> None:
     assert SECRET not in anna.content()
 
 
-def test_a_role_that_is_taken_back_counts_at_the_next_key(server: Server, enter: Enter) -> None:
+def test_a_role_that_is_taken_back_counts_at_the_next_key_in_all_tabs(
+    server: Server, enter: Enter
+) -> None:
     anna = enter("2")
-    anna.goto(server.url(dataset="ours", item="ours-2"))
-    _editor(anna)
+    tabs = (anna, patient(anna.context.new_page()))
+    for tab in tabs:
+        tab.goto(server.url(dataset="ours", item="ours-2"))
+        _editor(tab)
     with Store.open(server.settings) as store:
         before = store.n_operations("ours")
         store.access.revoke("anna@example.org", Role.ANNOTATOR, "ours")
         try:
-            anna.keyboard.press("Enter")
-            anna.get_by_text("Nothing typed is lost").or_(anna.get_by_text("have no role yet")).or_(
-                anna.get_by_text("that you may work with")
-            ).first.wait_for()
+            for tab in tabs:
+                tab.keyboard.press("Enter")
+                tab.get_by_text("Nothing typed is lost").or_(
+                    tab.get_by_text("have no role yet")
+                ).or_(tab.get_by_text("that you may work with")).first.wait_for()
             assert store.n_operations("ours") == before
         finally:
             store.access.grant("anna@example.org", Role.ANNOTATOR, "ours")
+            tabs[1].close()
 
 
 def test_somebody_without_a_role_is_told_whom_to_ask(enter: Enter) -> None:
@@ -331,4 +337,9 @@ def test_a_made_file_is_for_who_may_export_alone(server: Server, enter: Enter) -
         lea.get_by_role("button", name=re.compile("Download")).first.click()
     url = downloaded.value.url
     assert lea.request.get(url).status == 200
-    assert anna.request.get(url).status == 403
+    with Store.open(server.settings) as store:
+        statuses = [anna.request.get(url).status]
+        for change in (store.access.grant, store.access.revoke):
+            change("anna@example.org", Role.VIEWER, "ours")
+            statuses.append(anna.request.get(url).status)
+    assert statuses == [403, 200, 403]

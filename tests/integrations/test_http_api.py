@@ -34,6 +34,7 @@ from spanlab.detection import DetectorSpec
 from spanlab.detection.request import RunRequest
 from spanlab.detection.selection import DetectorSelection
 from spanlab.detection.submitting import submit_detection
+from spanlab.integrations import traces
 from spanlab.integrations.api_jobs import ApiJobs
 from spanlab.integrations.gate import LARGEST, Gate, HeadLimit
 from spanlab.integrations.http_api import _without_paths, http_api
@@ -607,6 +608,30 @@ def test_traces_as_json_are_stored_once_bounded_and_need_the_key(store: Store) -
         assert client.post("/v1/traces", content=b"\xff", headers=protobuf).status_code == 400
         wrong = {"Authorization": "Bearer of another key"}
         assert client.post("/v1/traces", json=body, headers=wrong).status_code == 401
+
+
+def test_of_traces_that_do_not_end_the_oldest_are_dropped(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(traces, "_WAITING", 25_000)  # room for two of the three
+    inbox = TraceInbox(store, "traced")
+
+    def send(trace: str, **span: object) -> None:
+        one = {"traceId": trace * 16, "name": "chat", **span}
+        inbox.add({"resourceSpans": [{"scopeSpans": [{"spans": [one]}]}]})
+
+    for trace in ("0a", "0b", "0c"):
+        chat = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.input.messages": said("user", "word " * 2_000),
+            "gen_ai.output.messages": said("assistant", f"It is {trace}."),
+        }
+        values = [{"key": key, "value": {"stringValue": text}} for key, text in chat.items()]
+        send(trace, spanId="0d" * 8, parentSpanId="0e" * 8, attributes=values)
+    for trace in ("0a", "0b", "0c"):
+        send(trace, spanId="0e" * 8)
+    answers = [record.item.answer for record in store.records("traced")]
+    assert answers == ["It is 0b.", "It is 0c."]
 
 
 def test_traces_are_asked_for_again_where_the_dataset_is_busy(store: Store) -> None:

@@ -49,6 +49,7 @@ def receiving() -> Iterator[Receiver]:
             receiver.posted.append(Posted(self.path, dict(self.headers), body))
             ended.wait(receiver.delay)
             self.send_response(receiver.statuses.pop(0) if receiver.statuses else 200)
+            self.send_header("Location", "/elsewhere")  # where a redirect would lead
             self.send_header("Content-Length", "0")
             self.end_headers()
 

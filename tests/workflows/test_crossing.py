@@ -7,17 +7,21 @@ the database change. The same for who adjudicates, views, or leads that dataset 
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
 from optimizers.programs import registry, take, unuse, use
 from spanlab import jobs
+from spanlab.app.login import _complete
 from spanlab.base.errors import AccessError, NotFoundError, UsageError
 from spanlab.base.settings import Settings
 from spanlab.data.export_choice import REPORT, ExportChoice
@@ -473,3 +477,18 @@ def test_an_invitation_is_a_link_for_a_person_and_never_for_a_lead(
     with pytest.raises(UsageError, match="for no lead"):
         access.invite(store, "ours", Role.LEAD, end)
     assert [access.state_of(token) for token in store.access.tokens("invitation")] == ["open"] * 2
+
+
+@pytest.mark.parametrize(
+    ("subject", "email"), [("1", "lea@example.org"), ("2", None)], ids=["of them", "of another"]
+)
+def test_what_userinfo_says_counts_for_the_subject_of_the_token_alone(
+    subject: str, email: str | None
+) -> None:
+    said = {"sub": subject, "email": "lea@example.org", "email_verified": True}
+    client = SimpleNamespace(
+        load_server_metadata=AsyncMock(return_value={"userinfo_endpoint": "/userinfo"}),
+        userinfo=AsyncMock(return_value=said),
+    )
+    claims = asyncio.run(_complete(client, {"userinfo": {"sub": "1"}}))
+    assert (claims["sub"], claims.get("email")) == ("1", email)

@@ -17,6 +17,7 @@ from receiver import Posted, Receiver, receiving
 
 from spanlab.base.errors import UsageError
 from spanlab.base.settings import Settings
+from spanlab.output import notices
 from spanlab.review.writes import apply_writes
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
@@ -80,14 +81,17 @@ def test_an_item_that_somebody_has_done_is_told_with_names_alone(
     assert len(receiver.posted) == 1
 
 
-def test_a_refusal_is_tried_again_and_review_waits_for_nobody(
-    store: Store, receiver: Receiver
+def test_a_refusal_is_tried_again_where_it_was_and_review_waits_for_nobody(
+    store: Store, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    receiver.statuses, receiver.delay = [500], 5.0
+    receiver.statuses, receiver.delay = [307], 5.0  # a redirect is a refusal like any other
     apply_writes(store, [done(1)], "ada")
-    assert receiver.statuses == [500]  # which nobody has been answered yet
+    assert receiver.statuses == [307]  # which nobody has been answered yet
+    monkeypatch.setattr(notices, "_WAITING", 1)
+    apply_writes(store, [done(2, "skipped"), done(3)], "ada")  # not told: too many wait
     first, second = receiver.after(2)
     assert first.body == second.body
+    assert [first.path, second.path] == ["/hook"] * 2
 
 
 def test_a_job_that_ends_is_told_before_its_process_ends(store: Store, receiver: Receiver) -> None:
