@@ -47,7 +47,7 @@ ELSEWHERE = {  # blocks of no terminal, by their first lines: what runs them, or
     ("team", "# Caddyfile: TLS"): "configures Caddy, which is not installed",
     ("team", "# nginx\n"): "configures nginx, which is not installed",
     ("team", "# Caddyfile: two app processes"): "configures Caddy, which is not installed",
-    ("team", "# nginx: the same by address"): "configures nginx, which is not installed",
+    ("team", "# nginx: sticky by address"): "configures nginx, which is not installed",
 }
 
 

@@ -1,7 +1,8 @@
 """The first quarter of an hour with the README alone: its lines, typed in an empty folder.
 
 A researcher has a published file, a team of developers traces, a data scientist a notebook, and an
-engineer tests. A lead with a team is in ``tests/browser/test_invited_team.py``.
+engineer tests, and a lead has three people. What the lead's team does in browsers is in
+``tests/browser/test_invited_team.py``.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
-from urllib.request import urlopen
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode
+from urllib.request import HTTPCookieProcessor, build_opener, urlopen
 
 import guide_blocks
 import pytest
@@ -34,6 +37,13 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 from ports import free_port
 from trace_homes import KEYS, living
+
+from spanlab import load
+from spanlab.oplog.operations import FinishItem, SentOperation
+from spanlab.people import logins
+from spanlab.review.span_editor import EditorMessage, ReviewQueue, exchange
+from spanlab.schema import QueueQuery
+from spanlab.storage import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "tests" / "cli" / "peers" / "traces"
@@ -55,6 +65,14 @@ def typed(command: str, folder: Path, around: dict[str, str]) -> str:
     done = run_here(words, folder, around)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return f"{done.stderr}\n{done.stdout}"
+
+
+def some_samples(folder: Path) -> list[str]:
+    """Write every third sample where the README has them; return the lines."""
+    lines = (ROOT / "data" / "samples.jsonl").read_text("utf-8").splitlines(keepends=True)[::3]
+    (folder / "data").mkdir()
+    (folder / "data" / "samples.jsonl").write_text("".join(lines), "utf-8")
+    return lines
 
 
 # A researcher --------------------------------------------------------------------------------
@@ -220,9 +238,7 @@ def await_server(address: str) -> None:
 def test_a_data_scientist_annotates_a_frame_in_a_notebook(
     tmp_path: Path, around: dict[str, str]
 ) -> None:
-    (tmp_path / "data").mkdir()
-    lines = (ROOT / "data" / "samples.jsonl").read_text("utf-8").splitlines(keepends=True)
-    (tmp_path / "data" / "samples.jsonl").write_text("".join(lines[::3]), "utf-8")
+    lines = some_samples(tmp_path)
     (cell,) = readme.blocks("python", "You have a notebook")
     shown = "print(spanlab.plot(records[:5])._repr_html_(), spanlab.rates(records)._repr_html_())\n"
     script = tmp_path / "notebook.py"
@@ -236,7 +252,7 @@ def test_a_data_scientist_annotates_a_frame_in_a_notebook(
     with (tmp_path / "annotated.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert {row["id"] for row in rows if row["annotator"] == "offline"} == {
-        json.loads(line)["id"] for line in lines[::3]
+        json.loads(line)["id"] for line in lines
     }
 
 
@@ -261,3 +277,76 @@ def test_an_engineer_tests_answers_with_pytest(tmp_path: Path, around: dict[str,
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     assert "It was built in ⟦1989⟧" in done.stdout
     assert "closest: “The tower was built in 1889.”" in done.stdout
+
+
+# A lead with three people ----------------------------------------------------------------------
+
+
+def test_a_lead_invites_three_people_and_gets_their_labels(
+    tmp_path: Path, around: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_items = len(some_samples(tmp_path))
+    before, serve, after = around_serve(readme.commands("You have a team"))
+    for command in before:
+        typed(command, tmp_path, around)
+    port = str(free_port())
+    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / ".spanlab"))
+    monkeypatch.setenv("SPANLAB_INVITE", "yes")
+    monkeypatch.setenv("SPANLAB_URL", f"http://localhost:{port}")
+    words = [*shlex.split(serve, comments=True)[1:], "--port", port]
+    with serving(words, tmp_path, around) as said, Store.open() as store:
+        while not (found := re.search(r"open this link once: (http\S+)", said())):
+            time.sleep(0.05)
+        lead = store.acting_as(logins.visitor(store, {}, opened(found[1])))
+        end = datetime.now(UTC) + timedelta(days=7)
+        links = re.findall(r"http\S+", logins.invite_all(lead, "mine", PEOPLE, end))
+        assert len(links) == len(PEOPLE)
+        for name, link in zip(PEOPLE, links, strict=True):
+            finish_all(store.acting_as(logins.visitor(store, {}, opened(link))), name)
+            assert opened(link) == ""  # a link is for one browser
+    agreement, _, measured, *_ = [typed(command, tmp_path, around) for command in after]
+    assert re.search(rf"^characters +[\d.]+ +{n_items} ", agreement, re.MULTILINE)
+    assert "95 %" in measured
+    labelled = [said for record in load(tmp_path / "mine.jsonl") for said in record.annotations]
+    assert sum(said.annotator in PEOPLE for said in labelled) == 2 * n_items
+
+
+PEOPLE = ("Ada", "Ben", "Cleo")  # whom the README assigns
+
+
+def around_serve(lines: list[str]) -> tuple[list[str], str, list[str]]:
+    """Return the lines before the one that serves, that one, and those after it."""
+    (at,) = (at for at, line in enumerate(lines) if line.startswith("spanlab serve"))
+    return lines[:at], lines[at], lines[at + 1 :]
+
+
+def opened(link: str) -> str:
+    """Open a link in a browser of its own and go on; return the cookie, empty for a used link."""
+    cookies = CookieJar()
+    browser = build_opener(HTTPCookieProcessor(cookies))
+    try:
+        assert "Start" in browser.open(link, timeout=60).read().decode()
+        sent = urlencode({"to": link.rpartition("=")[2]}).encode()
+        browser.open(link.partition("?")[0], sent, timeout=60).close()
+    except HTTPError as error:
+        assert (error.code, error.read().count(b"no longer valid")) == (404, 1)
+    return next((cookie.value or "" for cookie in cookies if cookie.name == logins.COOKIE), "")
+
+
+def finish_all(mine: Store, name: str) -> None:
+    """Finish what the editor offers a person, item by item, as the key for Done does."""
+    settings = mine.settings("mine")
+    own = QueueQuery(
+        reviewer=name,
+        unfinished=True,
+        max_annotators=(settings.overlap or 1) - 1,
+        reserve=True,
+        share=settings.share_of(name),
+        listed=True,
+        blind=True,
+    )
+    offered = partial(exchange, mine, ReviewQueue("mine", own, None), EditorMessage())
+    while (handle := offered().open) is not None:
+        item = mine.item_of("mine", name, handle)
+        done = SentOperation(f"{item}-{name}", 1, 0, FinishItem())
+        assert not mine.apply("mine", item, name, [done]).refused
