@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -27,11 +27,8 @@ from spanlab.cli import console
 from spanlab.cli.inputs import OptionsWithout, takes_options
 from spanlab.jobs import JobState, job_store, leases, working
 from spanlab.output.figures import counted
+from spanlab.schema import PromptChange
 from spanlab.storage import Store
-
-if TYPE_CHECKING:
-    from spanlab.schema import PromptChange
-
 
 Search = Annotated[SearchOptions, OptionsWithout("detector", "config", "program")]
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from optimizers.examples import LabelledItem
 from optimizers.held_out import split_in_folds
@@ -25,9 +25,7 @@ from optimizers.units import units
 from spanlab.detection import entry_of
 from spanlab.detection.estimate import ModelDemand, detector_demands, retriever_demands
 from spanlab.schema import Item, Unit
-
-if TYPE_CHECKING:
-    from spanlab.storage import Store
+from spanlab.storage import Store
 
 _VAL_SIZE = {"light": 100, "medium": 300, "heavy": 1000}  # DSPy's bound on items to choose by
 _FULL_EVERY = 5  # minibatch trials between two full evaluations

@@ -15,13 +15,16 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from dbos import DBOS
 from pydantic import TypeAdapter
 
 from optimizers.estimates import plan_search
+from optimizers.examples import LabelledItem
 from optimizers.request import Optimisation
+from optimizers.tuning import PromptTuner
+from optimizers.watching import Event, StoppableMeter
 from spanlab.base.errors import SpanlabError, UsageError
 from spanlab.base.settings import Settings
 from spanlab.detection import DetectorSpec
@@ -39,11 +42,6 @@ from spanlab.schema import OWNER, Actor, Permission, SearchCurve, SearchTrial, T
 from spanlab.schema.progress import RunProgress
 from spanlab.schema.usage import Usage
 from spanlab.text.labels import ItemLabels
-
-if TYPE_CHECKING:
-    from optimizers.examples import LabelledItem
-    from optimizers.tuning import PromptTuner
-    from optimizers.watching import Event, StoppableMeter
 
 T = TypeVar("T")
 Pinned = list[dict[str, Any]]  # the labels of each item or claim, as JSON

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import dspy
 from dspy.utils.callback import BaseCallback
 
 from spanlab.base.errors import (
@@ -23,9 +24,6 @@ from spanlab.models.meter import CallKind
 from spanlab.models.programs import program_state
 from spanlab.schema import SearchTrial, Stage
 from spanlab.schema.usage import Budget, CallLimits, Usage
-
-if TYPE_CHECKING:
-    import dspy
 
 HOPELESS = (ConfigurationError, NoCreditError, BudgetError)
 PATIENCE = 5  # calls in a row that find no model, until the search gives up

@@ -7,12 +7,12 @@ called now.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 from warnings import warn
 
 _NEW: Final = {
@@ -63,6 +63,24 @@ class FormerNames(MetaPathFinder, Loader):
 def install() -> None:
     """Let former names be imported in this process."""
     sys.meta_path.insert(0, FormerNames())
+
+
+def found_in(room: str, *modules: str) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a room that programs of 1.0 import from.
+
+    Args:
+        room: the room, by its module.
+        modules: those of its modules in which it finds a name, the first that has it.
+    """
+
+    def find(name: str) -> Any:
+        for module in () if name.startswith("_") else modules:
+            found = vars(import_module(f"{room}.{module}"))
+            if name in found:
+                return found[name]
+        raise AttributeError(f"module {room!r} has no attribute {name!r}")
+
+    return find
 
 
 def _name_now(name: str) -> str | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import streamlit as st
+from streamlit.runtime.caching.cache_utils import CachedFunc
 
 from spanlab.output.figures import counted
 from spanlab.people.progress import CampaignReport, campaign
@@ -15,9 +16,6 @@ from spanlab.scoring.annotators import DatasetComparison, compare_dataset
 from spanlab.storage.store import Store
 from spanlab.ui.messages import progress
 from spanlab.ui.session import seen_store
-
-if TYPE_CHECKING:
-    from streamlit.runtime.caching.cache_utils import CachedFunc
 
 _AT_ONCE = 2_000  # items that are compared without being asked
 _SIZES = (500, 2_000, 5_000, 20_000)  # what a page can wait for

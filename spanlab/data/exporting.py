@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from pkgutil import resolve_name
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from spanlab import doors
 from spanlab.base.errors import InputError, StoreError
@@ -24,10 +24,8 @@ from spanlab.formats.hub import push
 from spanlab.measure.rate_tally import add_measurement, measured_rate
 from spanlab.measure.rates import fields_of, model_field
 from spanlab.schema import Permission, Record, SharedProcess
+from spanlab.storage import Store
 from spanlab.storage.datasets import check_annotators, summary_of, with_progress
-
-if TYPE_CHECKING:
-    from spanlab.storage import Store
 
 _NAMED = 5  # annotators named in a message
 _OWN = (REPORT, *doors.exports())

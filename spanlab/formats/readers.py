@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from spanlab.base.errors import InputError, UsageError
 from spanlab.formats.common_labels import in_common_labels
@@ -12,14 +12,12 @@ from spanlab.formats.contexts import ContextFiles
 from spanlab.formats.detect import detect
 from spanlab.formats.field_report import FieldReport
 from spanlab.formats.files import InputFile
+from spanlab.formats.known.tabular import RecordLayout
 from spanlab.formats.read_options import ReadOptions, RejectedRecord
 from spanlab.formats.reader import FormatReader, NoAnswer
 from spanlab.formats.registry import formats, reader_of
 from spanlab.output.figures import counted
 from spanlab.schema import Record
-
-if TYPE_CHECKING:
-    from spanlab.formats.known.tabular import RecordLayout
 
 
 class PlacedRecord(NamedTuple):

@@ -22,8 +22,7 @@ from spanlab.base.inbound import bounding, one_line, reply_limit
 from spanlab.base.redaction import redact, remember
 from spanlab.base.runtime import ahead, wait
 from spanlab.detection import asks_models
-from spanlab.models.failures import quoted
-from spanlab.models.reports import ServerReport
+from spanlab.models.failures import ServerReport, quoted
 from spanlab.output.figures import counted
 from spanlab.output.notices import share_of, spans_of, trace_of
 from spanlab.schema import (

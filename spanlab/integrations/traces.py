@@ -26,8 +26,7 @@ from spanlab.base.errors import (
 )
 from spanlab.base.inbound import collected, reason_of
 from spanlab.formats.known.span_files import spans_in
-from spanlab.formats.known.traces import record_of
-from spanlab.formats.known.turns import turns_in
+from spanlab.formats.known.traces import record_of, turns_in
 from spanlab.formats.reader import NoAnswer
 from spanlab.integrations.gate import LARGEST
 from spanlab.output.figures import counted

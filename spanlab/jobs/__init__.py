@@ -7,15 +7,12 @@ processes on any machines work on them. Nothing here needs a running worker exce
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
+from spanlab.base.settings import Settings
+from spanlab.jobs import job_store
 from spanlab.jobs.views import JobState, JobView, LogLine
 from spanlab.schema import OWNER, Actor, Permission, SearchTrial
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from spanlab.base.settings import Settings
 
 __all__ = [
     "JobState",
@@ -50,8 +47,6 @@ def jobs(
         At most ``limit`` jobs; empty past the end, or if there never was one.
     """
     actor.require(Permission.ADMINISTER)
-    from spanlab.jobs import job_store
-
     return job_store.shared_job_store(settings).jobs(limit, page * limit)
 
 
@@ -67,22 +62,16 @@ def job(job_id: str, settings: Settings | None = None, *, actor: Actor = OWNER) 
         NotFoundError: there is no such job, or several begin like this.
     """
     actor.require(Permission.ADMINISTER)
-    from spanlab.jobs import job_store
-
     return job_store.shared_job_store(settings).job(job_id)
 
 
 def jobs_by_id(job_ids: Sequence[str], settings: Settings | None = None) -> dict[str, JobView]:
     """Return those jobs that have one of these whole ids, by id, as ``jobs`` does."""
-    from spanlab.jobs import job_store
-
     return job_store.shared_job_store(settings).jobs_by_id(job_ids) if job_ids else {}
 
 
 def under_way(settings: Settings | None = None) -> list[str]:
     """Return the ids of all jobs that are queued or running, however many."""
-    from spanlab.jobs import job_store
-
     return job_store.shared_job_store(settings).under_way()
 
 
@@ -96,7 +85,7 @@ def pause(job_id: str, settings: Settings | None = None, *, actor: Actor = OWNER
     actor.require(Permission.ADMINISTER)
     from spanlab.jobs import control
 
-    control.pause(job_id, settings)
+    control.stop(job_store.shared_job_store(settings), job_id, "pause")
 
 
 def resume(job_id: str, settings: Settings | None = None, *, actor: Actor = OWNER) -> None:
@@ -109,7 +98,8 @@ def resume(job_id: str, settings: Settings | None = None, *, actor: Actor = OWNE
     actor.require(Permission.ADMINISTER)
     from spanlab.jobs import control
 
-    control.resume(job_id, settings)
+    jobs_queue, parts_queue = job_store.JOBS, job_store.PARTS
+    control.requeue(job_store.shared_job_store(settings), job_id, jobs_queue, parts_queue)
 
 
 def cancel(job_id: str, settings: Settings | None = None, *, actor: Actor = OWNER) -> None:
@@ -122,7 +112,7 @@ def cancel(job_id: str, settings: Settings | None = None, *, actor: Actor = OWNE
     actor.require(Permission.ADMINISTER)
     from spanlab.jobs import control
 
-    control.cancel(job_id, settings)
+    control.stop(job_store.shared_job_store(settings), job_id, "cancel")
 
 
 def retry(job_id: str, settings: Settings | None = None, *, actor: Actor = OWNER) -> str:
@@ -138,7 +128,7 @@ def retry(job_id: str, settings: Settings | None = None, *, actor: Actor = OWNER
     actor.require(Permission.ADMINISTER)
     from spanlab.jobs import control
 
-    return control.retry(job_id, settings)
+    return control.repeat(job_store.shared_job_store(settings), job_id, job_store.JOBS)
 
 
 def wait(
@@ -165,7 +155,8 @@ def wait(
     """
     from spanlab.jobs import control
 
-    return control.wait(job_id, timeout=timeout, on_progress=on_progress, settings=settings)
+    store = job_store.shared_job_store(settings)
+    return control.wait(store, job_id, timeout, on_progress)
 
 
 def start_embedded_worker(settings: Settings | None = None) -> None:

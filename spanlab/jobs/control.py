@@ -11,30 +11,14 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from spanlab.base.errors import SpanlabError, UnderWayError, UsageError
-from spanlab.base.settings import Settings
-from spanlab.jobs import database, job_store
-from spanlab.jobs.job_store import JOBS, OPEN, PARTS, JobStore
+from spanlab.jobs import database
+from spanlab.jobs.job_store import OPEN, JobStore
 from spanlab.jobs.steps import queue_for
 from spanlab.jobs.summary import progress_in_words
 from spanlab.jobs.views import KINDS, JobState, JobView
 
 _EVERY = 0.4  # seconds between two looks at a job that is waited for
 _OPEN = {JobState.QUEUED, JobState.RUNNING}
-
-
-def pause(job_id: str, settings: Settings | None) -> None:
-    """See ``spanlab.jobs.pause``."""
-    _stop(job_store.shared_job_store(settings), job_id, "pause")
-
-
-def cancel(job_id: str, settings: Settings | None) -> None:
-    """See ``spanlab.jobs.cancel``."""
-    _stop(job_store.shared_job_store(settings), job_id, "cancel")
-
-
-def resume(job_id: str, settings: Settings | None) -> None:
-    """See ``spanlab.jobs.resume``."""
-    requeue(job_store.shared_job_store(settings), job_id, JOBS, PARTS)
 
 
 def requeue(jobs: JobStore, job_id: str, jobs_queue: str, parts_queue: str) -> str:
@@ -60,12 +44,6 @@ def move(jobs: JobStore, job_id: str, jobs_queue: str, parts_queue: str) -> None
     jobs.resume([job_id], jobs_queue)
 
 
-def retry(job_id: str, settings: Settings | None) -> str:
-    """See ``spanlab.jobs.retry``."""
-    jobs = job_store.shared_job_store(settings)
-    return repeat(jobs, job_id, JOBS)
-
-
 def repeat(jobs: JobStore, job_id: str, queue: str) -> str:
     """Submit the request of a job that is over once more; returns the new job's id."""
     view = jobs.job(job_id)
@@ -87,14 +65,12 @@ def _request_of(view: JobView) -> dict[str, Any]:
 
 
 def wait(
+    jobs: JobStore,
     job_id: str,
-    *,
     timeout: float | None,
     on_progress: Callable[[JobView], None] | None,
-    settings: Settings | None,
 ) -> JobView:
-    """See ``spanlab.jobs.wait``."""
-    jobs = job_store.shared_job_store(settings)
+    """Return a job once it is over or paused; see ``spanlab.jobs.wait``."""
     deadline = None if timeout is None else time.monotonic() + timeout
     view = jobs.job(job_id)
     while True:
@@ -111,7 +87,8 @@ def wait(
         view = jobs.jobs_by_id([view.id]).get(view.id, view)
 
 
-def _stop(jobs: JobStore, job_id: str, action: Literal["pause", "cancel"]) -> None:
+def stop(jobs: JobStore, job_id: str, action: Literal["pause", "cancel"]) -> None:
+    """Take a job under way, or a paused one to cancel, from all who work on it."""
     view = jobs.job(job_id)
     allowed = _OPEN if action == "pause" else {*_OPEN, JobState.PAUSED}
     if view.state not in allowed:

@@ -15,9 +15,8 @@ from sqlalchemy.pool import NullPool
 
 from spanlab.base.errors import StoreError
 from spanlab.base.settings import Settings
-from spanlab.storage.engine import FULL, in_words, is_full
+from spanlab.storage.engine import FULL, database_url, in_words, is_full, watchful
 from spanlab.storage.upgrade import open_database
-from spanlab.storage.urls import database_url, watchful
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from spanlab.base.errors import StoppedError
 from spanlab.jobs import job_store
 from spanlab.jobs.steps import interruption
+from spanlab.jobs.worker import Worker
 from spanlab.models import Meter
-
-if TYPE_CHECKING:
-    from spanlab.jobs.worker import Worker
-
 
 T = TypeVar("T")
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from spanlab.base.errors import InputError, UsageError
 from spanlab.base.redaction import visible
 from spanlab.formats.files import replacing
+from spanlab.memory.store import MemoryStore
 from spanlab.memory.workflow import entities_like, export_lines, import_lines, open_memory, scopes
 from spanlab.output.figures import counted
-
-if TYPE_CHECKING:
-    from spanlab.memory.store import MemoryStore
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -16,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from typing import Any, get_args, get_origin
 from weakref import WeakKeyDictionary
 
 import dspy
 from dspy.adapters.utils import format_field_value, translate_field_type
+from dspy.signatures.signature import Signature
 from dspy.utils.exceptions import AdapterParseError
 from pydantic import BaseModel
 
@@ -28,9 +29,6 @@ from spanlab.base.fields import storable
 from spanlab.base.runtime import is_item_shared, wait
 from spanlab.models.cache import forget_last_call
 from spanlab.models.parsing import form_of, forms_of, read_fields
-
-if TYPE_CHECKING:
-    from dspy.signatures.signature import Signature
 
 _INPUTS_FIRST = (
     "Every request shows its inputs first, each under a marker such as [[ ## name ## ]]; the task "

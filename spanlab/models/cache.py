@@ -278,9 +278,8 @@ class AnswerTable(AnswerCache):
     def __init__(self, settings: Settings, name: str) -> None:
         from sqlalchemy import create_engine, text
 
-        from spanlab.storage.engine import Database
+        from spanlab.storage.engine import Database, watchful
         from spanlab.storage.upgrade import upgrade
-        from spanlab.storage.urls import watchful
 
         super().__init__()
         self._name = name

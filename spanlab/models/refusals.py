@@ -19,8 +19,7 @@ from pydantic import JsonValue, ValidationError
 from spanlab.base.fields import FrozenModel
 from spanlab.base.settings import Settings
 from spanlab.models.choice import Dollars
-from spanlab.models.failures import is_too_long
-from spanlab.models.reports import ServerReport
+from spanlab.models.failures import ServerReport, is_too_long
 from spanlab.schema import Count
 
 SYSTEM = "system role"  # among refusals: instructions go into the user's message instead

@@ -9,11 +9,12 @@ the rest of a call does, only the first call and those that fail go through it: 
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 import httpx2
@@ -23,14 +24,16 @@ from spanlab.base.errors import UnavailableError
 from spanlab.base.inbound import collected, reply_limit
 from spanlab.base.redaction import hidden
 from spanlab.models.choice import EndpointAddress, ModelChoice
-from spanlab.models.failures import EndpointVariables, failure_of, no_completion
+from spanlab.models.failures import (
+    EndpointVariables,
+    ServerReport,
+    failure_of,
+    no_completion,
+    read_report,
+)
 from spanlab.models.meter import Meter
 from spanlab.models.refusals import dialect_of
-from spanlab.models.reports import ServerReport, read_report
 from spanlab.schema import storable_json
-
-if TYPE_CHECKING:
-    import ssl
 
 
 class Api(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 from pydantic import field_validator
@@ -62,44 +63,35 @@ class Usage:
 _COUNTS = tuple(field.name for field in fields(Usage) if field.name != "cost")
 
 
+_limit = partial(option, None, group="Model calls", placeholder="no limit")
+
+
 class Budget(OptionModel):
     """Limits of one run, each of the sum of that name in ``Usage``; None is no limit."""
 
-    calls: int | None = option(
-        None,
+    calls: int | None = _limit(
         title="Maximum calls",
         help="Stop after this many model calls.",
         flags="--max-calls",
-        group="Model calls",
-        placeholder="no limit",
         ge=0,
     )
-    tokens: int | None = option(
-        None,
+    tokens: int | None = _limit(
         title="Maximum tokens",
         help="Stop after this many tokens of model calls, input and output together.",
         flags="--max-tokens",
-        group="Model calls",
-        placeholder="no limit",
         ge=0,
     )
-    cost: float | None = option(
-        None,
+    cost: float | None = _limit(
         title="Maximum cost (US dollars)",
         help="Stop when model calls and searches have cost this much, in US dollars.",
         flags="--max-cost",
-        group="Model calls",
-        placeholder="no limit",
         ge=0.0,
         allow_inf_nan=False,
     )
-    searches: int | None = option(
-        None,
+    searches: int | None = _limit(
         title="Maximum searches",
         help="Stop after this many searches and calls of tool servers.",
         flags="--max-searches",
-        group="Model calls",
-        placeholder="no limit",
         ge=0,
     )
 
@@ -110,12 +102,9 @@ class CallLimits(OptionModel):
     Whatever has such limits extends this, and hands them on whole: a further one works everywhere.
     """
 
-    rate: float | None = option(
-        None,
+    rate: float | None = _limit(
         title="Rate limit (calls per minute)",
         help="At most this many model calls per minute, for all workers together.",
-        group="Model calls",
-        placeholder="no limit",
         gt=0.0,
         le=1_000_000.0,
     )

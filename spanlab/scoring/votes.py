@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from spanlab.base.errors import UsageError
 from spanlab.base.fields import check_name
 from spanlab.schema import Annotation, AnnotatorKind, Record
 from spanlab.scoring.reliability import rate_raters
+from spanlab.storage import Store
 from spanlab.storage.datasets import check_annotators, summary_of
 from spanlab.text.labels import vote
-
-if TYPE_CHECKING:
-    from spanlab.storage import Store
 
 Cleanup = Literal["none", "mushroom"]
 

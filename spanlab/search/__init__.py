@@ -12,48 +12,6 @@
 is found is stored with the item, under the retriever's name, and shared by all detectors.
 """
 
-from __future__ import annotations
+from spanlab import _former
 
-from spanlab.search.base import (
-    GivenPassages,
-    RetrievedPassages,
-    Retriever,
-    SearchQuery,
-    ensure,
-    retrieval_of,
-    retrieve,
-)
-from spanlab.search.results import ResultShape
-from spanlab.search.source import PassageSource
-from spanlab.search.spec import (
-    AveritecSpec,
-    Bm25Spec,
-    GivenSpec,
-    RetrieverSpec,
-    SearchSpec,
-    WebSpec,
-    retriever,
-    retriever_spec,
-    specified,
-)
-
-__all__ = [
-    "AveritecSpec",
-    "Bm25Spec",
-    "GivenPassages",
-    "GivenSpec",
-    "PassageSource",
-    "ResultShape",
-    "RetrievedPassages",
-    "Retriever",
-    "RetrieverSpec",
-    "SearchQuery",
-    "SearchSpec",
-    "WebSpec",
-    "ensure",
-    "retrieval_of",
-    "retrieve",
-    "retriever",
-    "retriever_spec",
-    "specified",
-]
+__getattr__ = _former.found_in(__name__, "base", "results", "source", "spec")

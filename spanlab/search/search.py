@@ -22,14 +22,15 @@ from spanlab.base.redaction import hidden, redact
 from spanlab.models.cache import AnswerCache
 from spanlab.models.failures import (
     EndpointVariables,
+    ServerReport,
     failure_of,
     no_answer_in_time,
     no_connection,
     quoted,
     translate,
+    words_of,
 )
 from spanlab.models.meter import Meter
-from spanlab.models.reports import ServerReport, words_of
 from spanlab.schema import Passage, storable_json
 from spanlab.schema.usage import Usage
 from spanlab.search.addresses import AGENT, certificates

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
 from itertools import chain, count
@@ -218,24 +218,28 @@ class AccessRegister:
         Whoever opens it leads all datasets. Every such link is for the same person; those that
         were not opened open nothing any more.
         """
-        token = f"sl-{secrets.token_urlsafe(32)}"
         with self._database.writing() as connection:
             require(connection, self._actor, Permission.ADMINISTER, None)
             is_owners = (access_tokens.c.person == _OWNER, access_tokens.c.used.is_(None))
             connection.execute(update(access_tokens).where(*is_owners).values(revoked=_now()))
-            values = {
-                "id": secrets.token_hex(_SHOWN // 2),
-                "hash": digest(token),
-                "kind": "invitation",
-                "label": _OWNER,
-                "role": Role.LEAD.value,
-                "made_by": self._actor.subject,
-                "at": _now(),
-                "expires": expires.timestamp(),
-                "person": _OWNER,
-            }
-            connection.execute(insert(access_tokens).values(values))
-            self._note(connection, "invitation made", None, f"{values['id']} lead")
+            link = {"label": _OWNER, "person": _OWNER, "expires": expires.timestamp()}
+            return self._enter_token(connection, "invitation", Role.LEAD, None, link)
+
+    def _enter_token(
+        self,
+        connection: Connection,
+        kind: TokenKind,
+        role: Role,
+        dataset: str | None,
+        more: Mapping[str, object],
+    ) -> str:
+        """Store a new token with ``more`` columns, and return its secret."""
+        token = f"sl-{secrets.token_urlsafe(32)}"
+        number = secrets.token_hex(_SHOWN // 2)
+        values = {"id": number, "hash": digest(token), "kind": kind, "role": role.value}
+        values |= {"made_by": self._actor.subject, "at": _now()}
+        connection.execute(insert(access_tokens).values({**values, **more}))
+        self._note(connection, f"{kind} made", dataset, f"{number} {role.value}")
         return token
 
     def invitation(self, link: str) -> AccessToken | None:
@@ -323,27 +327,18 @@ class AccessRegister:
         for what, text in (("label", label), ("completion code", code)):
             if text:
                 check_subject(text, what)
-        token = f"sl-{secrets.token_urlsafe(32)}"
         with self._database.writing() as connection:
             number = self._number(connection, dataset)
             if kind == "invitation" and label and person is None:
                 label = _free_name(connection, label)
-            values = {
-                "id": secrets.token_hex(_SHOWN // 2),
-                "hash": digest(token),
-                "kind": kind,
+            columns = {
                 "label": label or ("" if kind == "invitation" else role.value),
-                "role": role.value,
-                "made_by": self._actor.subject,
-                "at": _now(),
                 "dataset_id": number,
                 "expires": None if expires is None else expires.timestamp(),
                 "code": code,
                 "person": person,
             }
-            connection.execute(insert(access_tokens).values(values))
-            self._note(connection, f"{kind} made", dataset, f"{values['id']} {role.value}")
-        return token
+            return self._enter_token(connection, kind, role, dataset, columns)
 
     def name_on(self, link: str) -> str:
         """Return what the person of an invitation is or will be called; empty if nobody has said.

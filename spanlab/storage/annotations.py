@@ -1,29 +1,27 @@
-"""Writing annotations: rows with the values of queues, counts, labels, the passages they quote."""
+"""Writing annotations: rows with the values of queues, counts, labels, the passages they quote.
+
+The numbers that queues filter and order by are worked out from items and annotations here, and kept
+in columns of the tables ``annotations`` and ``queue_values`` (see tables.py).
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from sqlalchemy import Connection, bindparam, select, update
 
 from spanlab.base.errors import InputError, StoreError
-from spanlab.schema import Annotation, Item, merged, renumbered
+from spanlab.schema import Annotation, AnnotatorKind, Item, Status, merged, renumbered
 from spanlab.storage import catalog, search
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, StatusTally, register
 from spanlab.storage.engine import Database, insert_new, insert_or_replace
 from spanlab.storage.items import lock_items, to_json
-from spanlab.storage.queue_values import (
-    AnnotationValues,
-    StoredAnnotation,
-    annotation_values,
-    stored_at,
-    update_values,
-)
-from spanlab.storage.tables import annotated, items, labels, queue_values, reviews
+from spanlab.storage.tables import annotated, annotators, items, labels, queue_values, reviews
+from spanlab.text.labels import disagreement
 
 Pairs = Sequence[tuple[str, Annotation]]  # item ids with their annotations
 _T = TypeVar("_T")
@@ -307,3 +305,170 @@ def add_labels(connection: Connection, dataset: int, names: Iterable[str]) -> No
     ]
     if rows:
         connection.execute(insert_new(connection, labels), rows)
+
+
+Values = dict[str, Any]  # by the name of the column
+
+
+class AnnotationValues(NamedTuple):
+    """The numbers of an annotation.
+
+    ``prob`` is its highest span probability, 0 without spans and None where it is not finished;
+    ``n_labels`` counts the different labels of its spans.
+    """
+
+    kind: AnnotatorKind
+    status: Status
+    prob: float | None
+    n_labels: int
+    n_claims: int
+
+    @property
+    def decides(self) -> bool:
+        """Whether it can agree or disagree with others."""
+        # Not "in" a set: it would hash enums, which takes longer than all the rest.
+        return self.status is Status.DONE and (
+            self.kind is AnnotatorKind.PERSON or self.kind is AnnotatorKind.DETECTOR
+        )
+
+    def columns(self) -> Values:
+        """Return what stands beside the JSON of the annotation."""
+        return {
+            "status": self.status.value,
+            "prob": self.prob,
+            "n_labels": self.n_labels,
+            "n_claims": self.n_claims,
+        }
+
+
+def annotation_values(annotation: Annotation) -> AnnotationValues:
+    """Return the numbers of one annotation."""
+    spans, status = annotation.spans, annotation.status
+    highest = None
+    if status is Status.DONE:
+        highest = max([span.prob for span in spans]) if spans else 0.0
+    n_labels = len({span.label for span in spans} - {None}) if spans else 0
+    return AnnotationValues(
+        annotation.kind, status, prob=highest, n_labels=n_labels, n_claims=len(annotation.claims)
+    )
+
+
+def position_values(
+    item: Item, annotations: Sequence[Annotation], numbers: Sequence[AnnotationValues]
+) -> Values:
+    """Return the row of an item in ``queue_values``, but for its place, from all annotations."""
+    return {
+        "lang": item.lang,
+        "n_passages": len(item.passages),
+        **counted_values(numbers),
+        **disputed_values(
+            [
+                annotation
+                for annotation, own in zip(annotations, numbers, strict=True)
+                if own.decides
+            ]
+        ),
+    }
+
+
+def counted_values(numbers: Iterable[AnnotationValues]) -> Values:
+    """Return the columns of an item that follow from the numbers of all its annotations.
+
+    ``n_people`` counts the persons who have finished it, ``max_prob`` is the highest of finished
+    detectors, None without one. Labels and claims are the most of any annotator; of any detector
+    for those who review blind.
+    """
+    n_people, max_prob = 0, None
+    n_labels = n_claims = detector_labels = detector_claims = 0
+    for kind, status, prob, own_labels, own_claims in numbers:
+        n_labels, n_claims = max(n_labels, own_labels), max(n_claims, own_claims)
+        if kind is AnnotatorKind.DETECTOR:
+            detector_labels = max(detector_labels, own_labels)
+            detector_claims = max(detector_claims, own_claims)
+            if prob is not None:
+                max_prob = prob if max_prob is None else max(max_prob, prob)
+        elif kind is AnnotatorKind.PERSON and status is Status.DONE:
+            n_people += 1
+    return {
+        "n_people": n_people,
+        "max_prob": max_prob,
+        "n_labels": n_labels,
+        "n_claims": n_claims,
+        "detector_labels": detector_labels,
+        "detector_claims": detector_claims,
+    }
+
+
+def disputed_values(deciding: Sequence[Annotation]) -> Values:
+    """Return how much those who decided disagree, and detectors alone; None for less than two."""
+    detectors = [annotation for annotation in deciding if annotation.kind is AnnotatorKind.DETECTOR]
+    score = disagreement(deciding) if len(deciding) > 1 else None
+    alone = score
+    if len(detectors) < len(deciding):
+        alone = disagreement(detectors) if len(detectors) > 1 else None
+    return {"disagreement": score, "detector_disagreement": alone}
+
+
+@dataclass(frozen=True)
+class StoredAnnotation:
+    """The stored annotation of an item by one annotator."""
+
+    place: int
+    values: AnnotationValues
+    json: str
+
+    def annotation(self) -> Annotation:
+        """Return the annotation itself."""
+        return Annotation.model_validate_json(self.json)
+
+
+def update_values(
+    connection: Connection,
+    dataset: int,
+    annotations: Mapping[int, Mapping[int, StoredAnnotation]],
+    disputed: Collection[int],
+) -> None:
+    """Write the values of items anew that follow from all their annotations.
+
+    Args:
+        connection: in a transaction that may write; the items' rows must be locked.
+        dataset: its number.
+        annotations: the items' annotations by position and annotator.
+        disputed: the positions where the disagreement may have changed: they take longer.
+    """
+    counted, decided = [], []
+    for position, by_annotator in annotations.items():
+        at = {"at": position}
+        counted.append(at | counted_values(stored.values for stored in by_annotator.values()))
+        if position in disputed:
+            deciding = [
+                stored.annotation() for stored in by_annotator.values() if stored.values.decides
+            ]
+            decided.append(at | disputed_values(deciding))
+    updating = update(queue_values).where(
+        queue_values.c.dataset_id == dataset, queue_values.c.position == bindparam("at")
+    )
+    for rows in (counted, decided):
+        if rows:
+            connection.execute(
+                updating.values({name: bindparam(name) for name in rows[0].keys() - {"at"}}), rows
+            )
+
+
+def stored_at(
+    connection: Connection, dataset: int, positions: Sequence[int]
+) -> dict[int, dict[int, StoredAnnotation]]:
+    """Return the stored annotations at ``positions`` by position and annotator."""
+    by_position: dict[int, dict[int, StoredAnnotation]] = {position: {} for position in positions}
+    rows = connection.execute(
+        select(annotated, annotators.c.kind)
+        .join(annotators)
+        .where(annotated.c.dataset_id == dataset, annotated.c.position.in_(by_position))
+    )
+    for row in rows:
+        kind, status = AnnotatorKind(row.kind), Status(row.status)
+        values = AnnotationValues(
+            kind, status, prob=row.prob, n_labels=row.n_labels, n_claims=row.n_claims
+        )
+        by_position[row.position][row.annotator_id] = StoredAnnotation(row.place, values, row.json)
+    return by_position

@@ -25,6 +25,7 @@ from spanlab.base.errors import NotFoundError, StoreError, UsageError
 from spanlab.base.fields import check_name
 from spanlab.schema import Annotation, AnnotatorKind, DatasetSettings
 from spanlab.storage import campaigns, queues, search
+from spanlab.storage.annotations import stored_at, update_values
 from spanlab.storage.catalog import (
     AnnotatorRow,
     DatasetRow,
@@ -33,7 +34,6 @@ from spanlab.storage.catalog import (
     change_settings,
 )
 from spanlab.storage.items import lock, to_json
-from spanlab.storage.queue_values import stored_at, update_values
 from spanlab.storage.tables import annotated, annotators, loads, operations, reservations, reviews
 
 

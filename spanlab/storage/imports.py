@@ -14,16 +14,17 @@ from sqlalchemy import text
 from spanlab.base.errors import InputError
 from spanlab.schema import Annotation, Record, Status
 from spanlab.storage import catalog, search
-from spanlab.storage.annotations import add_labels, labels_of
+from spanlab.storage.annotations import (
+    AnnotationValues,
+    add_labels,
+    annotation_values,
+    labels_of,
+    position_values,
+)
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, StatusTally, register
 from spanlab.storage.engine import Database, insert_rows
 from spanlab.storage.items import to_json
 from spanlab.storage.processes import ProcessWriter
-from spanlab.storage.queue_values import (
-    AnnotationValues,
-    annotation_values,
-    position_values,
-)
 from spanlab.storage.staging import publish, stage
 from spanlab.storage.tables import annotated, items, queue_values
 

@@ -22,9 +22,8 @@ from sqlalchemy import (
 
 from spanlab.base.errors import StoreError
 from spanlab.base.settings import Settings
-from spanlab.storage.engine import BUSY_SECONDS, Database
+from spanlab.storage.engine import BUSY_SECONDS, Database, shown
 from spanlab.storage.tables import STATEMENTS, metadata
-from spanlab.storage.urls import shown
 
 REVISIONS = ("0016", "0021", "0022", "0023")  # oldest first; one file each in migrations/versions
 VERSION_TABLE = "spanlab_revision"

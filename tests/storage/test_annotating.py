@@ -11,7 +11,7 @@ from spanlab.oplog.operations import AcceptSpan, AddSpan, SentOperation, SetStat
 from spanlab.oplog.state import SuggestionMark
 from spanlab.schema import Annotation, AnnotatorKind, Claim, QueueQuery, Record, Status
 from spanlab.storage import Store
-from spanlab.storage.queue_values import annotation_values, position_values
+from spanlab.storage.annotations import annotation_values, position_values
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]

@@ -18,8 +18,7 @@ from spanlab.jobs.database import url_of
 from spanlab.oplog.operations import CommentSpan, SentOperation
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
-from spanlab.storage.engine import Database
-from spanlab.storage.urls import watchful
+from spanlab.storage.engine import Database, watchful
 
 WATCHED = {"tcp_keepalives_idle": "5", "tcp_keepalives_count": "3", "tcp_user_timeout": "10000"}
 

@@ -10,8 +10,8 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any, Final
 
-from spanlab.formats.known.conventions import USERS
 from spanlab.formats.known.spans import (
+    USERS,
     Span,
     TracedMessage,
     context_of,

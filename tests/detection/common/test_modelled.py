@@ -29,7 +29,7 @@ import dspy
 from spanlab.models.meter import keep, together
 from spanlab.detection.common.model_detector import ModelDetector
 from spanlab.detection.entry import DetectorEntry
-from spanlab.search import SearchQuery
+from spanlab.search.base import SearchQuery
 from spanlab.schema.trace import QueryStep, RemarkStep
 from spanlab.detection.selection import DetectorSelection
 from spanlab.detection.specifications import specifications

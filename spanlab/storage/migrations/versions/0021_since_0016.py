@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from spanlab.schema import Annotation, Item
-from spanlab.storage.queue_values import annotation_values, position_values
+from spanlab.storage.annotations import annotation_values, position_values
 from spanlab.storage.tables import LOG_STATEMENTS
 
 revision = "0021"
