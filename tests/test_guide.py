@@ -63,11 +63,8 @@ def test_the_rows_of_a_papers_table_are_asked_for_by_options_that_there_are(topi
     rows = text_of(topic).partition("### The rows")[2] or text_of(topic).partition("## The rows")[2]
     typed = [code for code in re.findall(r"`([^`]+)`", rows) if code.startswith("spanlab ")]
     assert typed or topic == "detector-papelo"
-    known: Any = get_command(app)
     for command in typed:
-        _, name, *words = shlex.split(command)
-        flags = {flag for option in known.get_command(None, name).params for flag in option.opts}
-        assert {word for word in words if word.startswith("--")} <= flags, command
+        words = shlex.split(command)
         detector = words[words.index("--detector") + 1] if "--detector" in words else None
         if detector is not None:
             given = [words[at + 1] for at, word in enumerate(words) if word == "--option"]
@@ -108,6 +105,18 @@ def test_a_page_is_written_as_forges_and_the_app_read_it(topic: str) -> None:
     assert "\n# " not in BLOCK.sub("", text)
     assert {kind for kind, _ in BLOCK.findall(text)} <= {"sh", "python", "text", "toml"}
     assert "<" not in re.sub(r"`[^`]*`|<!--.*?-->", "", BLOCK.sub("", text))
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_command_in_a_sentence_has_the_options_that_it_names(topic: str) -> None:
+    group: Any = get_command(app)
+    for code in re.findall(r"`spanlab ([a-z][^`]*)`", BLOCK.sub("", text_of(topic))):
+        name, *words = code.split()
+        command = group.get_command(None, name)
+        assert command, code
+        command = getattr(command, "commands", {}).get(next(iter(words), ""), command)
+        flags = {flag for option in command.params for flag in option.opts} | {"--help"}
+        assert {word.split("=")[0] for word in words if word.startswith("--")} <= flags, code
 
 
 def helps() -> Iterator[tuple[str, str]]:
