@@ -28,6 +28,7 @@ from spanlab.storage.access import (
     read_tokens,
     require,
 )
+from spanlab.storage.annotators import reserved_names
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import (
     access_log,
@@ -483,7 +484,7 @@ def _person_of(connection: Connection, subject: str) -> str | None:
 
 
 def _free_name(connection: Connection, name: str, *, keeps: bool = True) -> str:
-    """Return a name that no person has, nor anybody who annotated a dataset before they came.
+    """Return a name that no person has, nor anybody who annotated before they came, nor a detector.
 
     Where it ``keeps`` names, nor anybody who is invited and has not come yet. Names that look alike
     count as the same: a stranger called “Αnna” with a Greek letter would be taken for Anna.
@@ -500,7 +501,7 @@ def _free_name(connection: Connection, name: str, *, keeps: bool = True) -> str:
     queries = [select(table.c.name).distinct() for table in (people, annotators)]
     queries += [invited] * keeps
     held = chain.from_iterable(connection.execute(query).scalars() for query in queries)
-    taken = set(map(_likeness, held))
+    taken = set(map(_likeness, chain(held, reserved_names())))
     candidates = chain((base_name,), (f"{base_name} ({number})" for number in count(2)))
     return next(candidate for candidate in candidates if _likeness(candidate) not in taken)
 

@@ -21,9 +21,10 @@ from sqlalchemy import (
     update,
 )
 
+from spanlab import doors
 from spanlab.base.errors import NotFoundError, StoreError, UsageError
 from spanlab.base.fields import check_name
-from spanlab.schema import Annotation, AnnotatorKind, DatasetSettings
+from spanlab.schema import ADJUDICATED, Annotation, AnnotatorKind, DatasetSettings
 from spanlab.storage import campaigns, queues, search
 from spanlab.storage.annotations import stored_at, update_values
 from spanlab.storage.catalog import (
@@ -35,6 +36,13 @@ from spanlab.storage.catalog import (
 )
 from spanlab.storage.items import lock, to_json
 from spanlab.storage.tables import annotated, annotators, loads, operations, reservations, reviews
+
+
+def reserved_names() -> dict[str, AnnotatorKind]:
+    """Return names in small letters that no person may have, and what is called so."""
+    kinds = (AnnotatorKind.DETECTOR, AnnotatorKind.VOTE, AnnotatorKind.GOLD)
+    detectors = {name.casefold(): AnnotatorKind.DETECTOR for name in doors.names("detectors")}
+    return {kind.value: kind for kind in kinds} | {ADJUDICATED: AnnotatorKind.GOLD} | detectors
 
 
 def rename(connection: Connection, dataset: DatasetRow, name: str, new: str) -> None:

@@ -17,12 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from spanlab import doors
 from spanlab.base.errors import UsageError
 from spanlab.base.fields import check_name
 from spanlab.oplog.operations import Review
 from spanlab.schema import (
-    ADJUDICATED,
     Annotation,
     AnnotatorKind,
     AnnotatorSummary,
@@ -37,6 +35,7 @@ from spanlab.schema import (
 )
 from spanlab.schema.progress import FinishedItem
 from spanlab.storage import Store
+from spanlab.storage.annotators import reserved_names
 from spanlab.storage.campaigns import KnownItems
 from spanlab.storage.datasets import check_annotators, summary_of
 
@@ -249,9 +248,7 @@ def check_reviewer(summary: DatasetSummary, name: str) -> None:
     check_name(name, "a reviewer")
     if has_reviewed(summary, name):
         return
-    reserved = {kind.value: kind for kind in _WORDS} | {ADJUDICATED: AnnotatorKind.GOLD}
-    reserved |= {name.casefold(): AnnotatorKind.DETECTOR for name in doors.names("detectors")}
-    reserved |= {
+    reserved = reserved_names() | {
         annotator.name.casefold(): annotator.kind
         for annotator in summary.annotators
         if annotator.kind is not AnnotatorKind.PERSON

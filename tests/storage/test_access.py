@@ -408,6 +408,11 @@ def test_nobody_gets_a_name_that_looks_like_another_persons(filled: Store, name:
     assert filled.access.sign_in("oidc:2", name).name.endswith(" (2)")
 
 
+@pytest.mark.parametrize("name", ["gold", "Vote", "adjudicated", "OFFLINE"])
+def test_nobody_gets_a_name_under_which_they_could_not_review(filled: Store, name: str) -> None:
+    assert filled.access.sign_in("oidc:1", name).name == f"{name} (2)"
+
+
 def test_a_role_goes_with_its_dataset_for_good_and_no_other_one_inherits_it(
     filled: Store, record: MakeRecord
 ) -> None:
