@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from spanlab.base.options import OptionModel, option
 from spanlab.doors import Export, exports
+from spanlab.formats.registry import known_formats
 from spanlab.schema import Annotation, PairStep, Record, Status
 from spanlab.scoring.answers import MOST_PAIRS
 from spanlab.scoring.averitec_scores import repeat_pairs_in_turn
@@ -11,39 +12,8 @@ from spanlab.scoring.averitec_scores import repeat_pairs_in_turn
 REPORT = "report"
 
 
-FORMATS = {
-    "spanlab": Export("spanlab JSONL", "Everything, lossless; can be imported again."),
-    "mushroom": Export(
-        "Mu-SHROOM", "Soft and hard labels of one annotator, as the task submits them."
-    ),
-    "labelstudio": Export(
-        "Label Studio", "Spans as Label Studio imports them.", "json", "application/json"
-    ),
-    "claims": Export("Claims as CSV", "One row per claim with its verdict.", "csv", "text/csv"),
-    "averitec": Export(
-        "AVeriTeC",
-        "Verdicts with questions and answers, as the task's evaluator reads them.",
-        "json",
-        "application/json",
-    ),
-    "csv": Export(
-        "CSV",
-        "A row for each item and annotator; without evidence, rejected spans and traces.",
-        "csv",
-        "text/csv",
-    ),
-    "parquet": Export(
-        "Parquet",
-        "The same rows, for pandas and the like.",
-        "parquet",
-        "application/vnd.apache.parquet",
-    ),
-    "huggingface": Export(
-        "Hugging Face",
-        "A zip with JSONL and dataset card; unpacked, load_dataset reads it.",
-        "zip",
-        "application/zip",
-    ),
+FORMATS: dict[str, Export] = {
+    **{name: entry.export for name, entry in known_formats().items() if entry.export is not None},
     REPORT: Export(
         "HTML report",
         "Figures, highlights and evidence in one file to mail or print.",
@@ -52,7 +22,8 @@ FORMATS = {
     ),
     **exports(),
 }
-BINARY = frozenset({"parquet", "huggingface", *exports()})  # no text: previewed as another one
+# No text: previewed as another one.
+BINARY = frozenset((*(name for name, entry in known_formats().items() if entry.whole), *exports()))
 
 
 class ExportChoice(OptionModel):

@@ -14,7 +14,7 @@ from spanlab.data.import_files import in_folders
 from spanlab.data.importing import ImportOptions, RejectsFile, describe_fields, import_files
 from spanlab.data.joining import join_annotations
 from spanlab.data.predictions import import_predictions
-from spanlab.output.figures import counted
+from spanlab.output.figures import counted, named_ids
 from spanlab.schema import AnnotatorKind
 from spanlab.search.index import build
 from spanlab.storage import Store
@@ -159,7 +159,7 @@ def _join(files: list[str], dataset: str, options: ImportOptions) -> None:
 
 def _say_unmatched(unmatched: tuple[str, ...], dataset: str) -> None:
     if unmatched:
-        shown = ", ".join(unmatched[:10]) + (", …" if len(unmatched) > 10 else "")
+        shown = named_ids(unmatched)
         console.say(f"{counted(len(unmatched), 'id')} {dataset!r} does not have: {shown}")
 
 

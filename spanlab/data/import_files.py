@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from spanlab.base.errors import InputError
-from spanlab.formats.known.graphrag import QUERIES, is_output
 from spanlab.formats.limits import UNPACKED, longest, most_unpacked, record_limit, too_large
+from spanlab.formats.registry import folder_of
 
 _SOURCES = "source_info.jsonl"  # RAGTruth's second file: read beside the others, never by itself
 _CONTEXT = ".context.txt"
@@ -48,15 +48,14 @@ def in_folders(files: Iterable[Path]) -> list[Path]:
     """Replace folders by the tables in them: Arrow and parquet files in sorted order.
 
     Such a folder is what Hugging Face's ``datasets`` saves to disk, or a copy of a dataset from its
-    Hub: one table in several files, maybe in a folder for each split. GraphRAG's output is read as
-    a whole instead, also if its files are named one by one.
+    Hub: one table in several files, maybe in a folder for each split. A folder that a format reads
+    as a whole, such as GraphRAG's output, stays, also if its files are named one by one.
 
     Raises:
         InputError: there is neither in a folder.
     """
     paths = list(files)
-    outputs = {path for path in paths if path.is_dir() and is_output(path)}
-    outputs |= {path.parent for path in paths if path.name == QUERIES and is_output(path.parent)}
+    outputs = {folder for path in paths if (folder := folder_of(path)) is not None}
     paths_found = sorted(outputs)
     for file in paths:
         if file in outputs or file.parent in outputs:

@@ -22,7 +22,7 @@ from spanlab.data.importing import (
 from spanlab.data.joining import join_annotations
 from spanlab.data.predictions import JoinedPredictions, import_predictions
 from spanlab.formats.read_options import RejectedRecord, format_titles
-from spanlab.output.figures import counted
+from spanlab.output.figures import counted, named_ids
 from spanlab.schema import Item
 from spanlab.ui.common import link, plain, remember_dataset, store
 from spanlab.ui.counts import kind_beside
@@ -150,12 +150,11 @@ def _show_joined(result: _ImportResult, joined: JoinedPredictions) -> None:
     st.markdown(f":material/check_circle: **{done}**")
     if joined.unmatched:
         noun = "prediction" if result.system else "record"
-        named = ", ".join(joined.unmatched[:_UNMATCHED])
-        ellipsis = ", …" if len(joined.unmatched) > _UNMATCHED else ""
+        named = named_ids(joined.unmatched, _UNMATCHED)
         st.warning(
             plain(
                 f"{counted(len(joined.unmatched), noun)} left out: the dataset has no item "
-                f"with this id: {named}{ellipsis}"
+                f"with this id: {named}"
             ),
             icon=":material/warning:",
         )

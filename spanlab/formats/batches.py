@@ -18,7 +18,7 @@ from spanlab.base.errors import InputError
 from spanlab.formats.columns import BATCH_ID
 from spanlab.formats.contexts import RecordIndex
 from spanlab.formats.files import FileRow, InputFile
-from spanlab.output.figures import counted
+from spanlab.output.figures import counted, named_ids
 
 _IDS: Final = (BATCH_ID, "key")
 _ASKED: Final = frozenset(("body", "params", "request"))  # where a request has what it asks
@@ -73,7 +73,8 @@ class BatchRequests:
                 f"none of these requests is of a result in {self._results.name}",
                 file=self._index.name,
                 field=BATCH_ID,
-                found=f"{_named(unused)}; the results have {_named(self._alone)}",
+                found=f"{named_ids(unused, _NAMED)}; the results have "
+                f"{named_ids(self._alone, _NAMED)}",
                 expected="the requests of this batch",
             )
         name, results = self._index.name, self._results.name
@@ -81,12 +82,12 @@ class BatchRequests:
             f"no request for {len(self._alone):,} of {counted(n_results, 'result')}": self._alone,
             f"{counted(len(unused), 'request')} without a result in {results}": unused,
         }
-        return [f"{name}: {what}: {_named(ids)}" for what, ids in remarks.items() if ids]
+        return [f"{name}: {what}: {named_ids(ids, _NAMED)}" for what, ids in remarks.items() if ids]
 
     def _joined(self, row: FileRow) -> FileRow:
         result: Any = None
-        with suppress(ValueError, InputError):  # which is said when its turn comes
-            result = from_json(row.raw)
+        with suppress(InputError):  # which is said when its turn comes
+            result = row.value
         if not isinstance(result, dict):
             return row
         own = next((result[name] for name in _IDS if result.get(name) is not None), None)
@@ -104,7 +105,3 @@ class BatchRequests:
 
 def _id_of(row: FileRow) -> str:
     return _Request.model_validate_json(row.raw).id
-
-
-def _named(ids: list[str]) -> str:
-    return ", ".join(ids[:_NAMED]) + (", …" if len(ids) > _NAMED else "")

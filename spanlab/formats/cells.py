@@ -23,7 +23,15 @@ from spanlab.formats.chats import (
     turn_without_answer,
 )
 from spanlab.formats.quotes import find_quote, span_at
-from spanlab.formats.reader import has_text, input_error, parse_list, passages_of, text_of, within
+from spanlab.formats.reader import (
+    has_text,
+    input_error,
+    parse_list,
+    parse_object,
+    passages_of,
+    text_of,
+    within,
+)
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Passage, Probability, Span
 
 
@@ -118,12 +126,7 @@ def asked_in(value: Any) -> Any:
     Any other value is returned as it is, a list as a text parsed.
     """
     value = parse_list(value)
-    request = value
-    if isinstance(value, str) and value.lstrip().startswith("{"):
-        try:
-            request = from_json(value)
-        except ValueError:
-            return value
+    request = parse_object(value)
     if not isinstance(request, Mapping) or is_message(request):
         return plain_chat(value)
     return plain_chat(next((request[name] for name in _ASKS if request.get(name)), value))
@@ -165,14 +168,8 @@ def answer_in(value: Any, column: str) -> str | None:
 
 def _parse_object(value: Any) -> Any:
     """Return the message or reply that a text is in JSON; any other value as it is."""
-    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
-        try:
-            parsed = from_json(value)
-        except ValueError:
-            return value
-        if is_message(parsed) or is_chat(parsed) or is_reply(parsed):
-            return parsed
-    return value
+    parsed = parse_list(parse_object(value))
+    return parsed if is_message(parsed) or is_chat(parsed) or is_reply(parsed) else value
 
 
 # Where a reply of a model's API, or of a program around one, has its text: OpenAI, Anthropic,
@@ -274,7 +271,9 @@ def question_in(value: Any) -> str:
     value = _parse_object(asked_in(value))
     if isinstance(value, list) and len(value) == 1:
         return question_in(value[0])
-    return (text_of_message(value) if is_message(value) else text_of(value)) or ""
+    if is_message(value):
+        return text_of_message(value)
+    return (text_of_reply(value) if is_reply(value) else text_of(value)) or ""
 
 
 def passages_in(value: Any, column: str) -> tuple[Passage, ...]:
@@ -383,21 +382,29 @@ def hallucinated_in(fields: Mapping[str, Any], answer: str) -> Annotation | None
 
     As nothing says which of its words are wrong, a hallucinated answer has a claim without a place.
     """
-    said = next((fields[name] for name in _WHOLE if name in fields), None)
-    is_wrong = _WORDS.get(str(said).strip().lower().removesuffix(".0"))
+    said = next(((name, fields[name]) for name in _WHOLE if name in fields), ("", None))
+    is_wrong = _WHOLE.get(said[0], {}).get(str(said[1]).strip().lower().removesuffix(".0"))
     if is_wrong is None:
         return None
     claims = (Claim(text=answer, verdict="not-supported"),) if is_wrong else ()
     return Annotation(annotator="gold", kind=AnnotatorKind.GOLD, claims=claims)
 
 
-_WHOLE: Final = (
-    *("hallucination", "is_hallucination", "hallucinated", "is_hallucinated"),
-    *("hallucination_label", "has_hallucination"),
-)
-_WORDS: Final = {
-    **dict.fromkeys(("yes", "true", "1", "hallucinated", "hallucination"), True),
-    **dict.fromkeys(("no", "false", "0", "not hallucinated", "factual"), False),
+_JUDGED: Final = {  # words that say so wherever they stand
+    **dict.fromkeys(("hallucinated", "hallucination", "unfaithful", "ungrounded", "fail"), True),
+    **dict.fromkeys(("not hallucinated", "factual", "faithful", "grounded", "pass"), False),
+}
+_YES: Final = {
+    **_JUDGED,
+    **dict.fromkeys(("yes", "true", "1"), True),
+    **dict.fromkeys(("no", "false", "0"), False),
+}
+_NO: Final = {"true": False, "false": True, "yes": False, "no": True}
+_WHOLE: Final = {  # a field → what its words say of hallucinations
+    **dict.fromkeys(("hallucination", "is_hallucination", "hallucinated", "is_hallucinated"), _YES),
+    **dict.fromkeys(("hallucination_label", "has_hallucination"), _YES),
+    **dict.fromkeys(("is_grounded", "is_faithful", "is_factual", "adherence_score"), _NO),
+    "label": _JUDGED,
 }
 
 

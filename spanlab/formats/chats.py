@@ -18,16 +18,25 @@ from spanlab.formats.reader import as_passage, has_text, parse_list, passages_of
 USER, MODEL, TOOL = "User", "Assistant", "Tool"
 
 _ROLES: Final = {
-    **dict.fromkeys(("user", "human"), USER),
+    **dict.fromkeys(("user", "human", "prompter"), USER),
     **dict.fromkeys(("assistant", "gpt", "model", "ai", "chatbot", "bot"), MODEL),
     **dict.fromkeys(("tool", "function", "function_response", "observation", "ipython"), TOOL),
     "tool-response": TOOL,
 }
+_SPEAKERS: Final = {*_ROLES, "system", "developer"}
 
 _SPEAKER: Final = re.compile(r"\n(Human|User|Assistant|AI|Bot): ?")
 # The fields that may hold the role, …
-_SAYS: Final = ("role", "from", "type", "sender", "speaker", "author")
-HOLDS: Final = ("content", "value", "text", "message", "parts", "utterance")  # … and the text
+SAYS: Final = ("role", "from", "type", "sender", "speaker", "author")
+HOLDS: Final = (
+    "content",
+    "value",
+    "text",
+    "message",
+    "parts",
+    "utterance",
+    "output",
+)  # … and the text
 
 
 class ChatTurn(NamedTuple):
@@ -119,6 +128,21 @@ def without_classes(value: Any) -> Any:
     return {name: without_classes(inner) for name, inner in value.items()}
 
 
+class MessagePlaces(NamedTuple):
+    """The fields in which a message has who says it, and what."""
+
+    role: str
+    text: str
+
+
+def places_in(message: Mapping[str, Any]) -> MessagePlaces | None:
+    """Return where a message has its role and text; None for what is no message."""
+    role = next((name for name in SAYS if message.get(name)), None)
+    text = next((name for name in HOLDS if name in message), None)
+    is_one = role and text and _role_of(message) in _SPEAKERS
+    return MessagePlaces(role, text) if is_one and role and text else None
+
+
 def is_user(message: Mapping[str, Any]) -> bool:
     """Say whether a message is the user's."""
     return _role(message) == USER
@@ -150,7 +174,7 @@ def is_chat(value: Any) -> bool:
     """Say whether a value is a list of messages, of which at least one has a role of a chat."""
     if not isinstance(value, list) or not all(isinstance(turn, Mapping) for turn in value):
         return False
-    return any(map(_role, value)) and all(any(name in turn for name in _SAYS) for turn in value)
+    return any(map(_role, value)) and all(any(name in turn for name in SAYS) for turn in value)
 
 
 def answers_in(chat: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -203,6 +227,10 @@ def _retrieved(message: Mapping[str, Any]) -> Iterator[str]:
     for name in _RETRIEVED:
         value = parse_list(message.get(name))
         parts = value if isinstance(value, list) else [value]
+        if all(
+            isinstance(part, Mapping) and isinstance(part.get("document"), list) for part in parts
+        ):
+            value = parts = [text for part in parts for text in part["document"]]  # Open WebUI's
         if all(has_text(as_passage(part)) for part in parts):
             yield from (passage.text for passage in passages_of(value, name))
 
@@ -272,9 +300,10 @@ def returned(value: Any) -> str:
 
 
 def _role(message: Mapping[str, Any]) -> str:
-    return _ROLES.get(_role_of(message).lower(), "")
+    return _ROLES.get(_role_of(message), "")
 
 
 def _role_of(message: Mapping[str, Any]) -> str:
-    said = next((message[name] for name in _SAYS if message.get(name)), None)
-    return str(said.get("role") if isinstance(said, Mapping) else said)
+    said = next((message[name] for name in SAYS if message.get(name)), None)
+    role = str(said.get("role") if isinstance(said, Mapping) else said)
+    return role.lower().removesuffix("_message")

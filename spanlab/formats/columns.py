@@ -36,11 +36,24 @@ _MODEL: Final = (
 _ANSWERS: Final = ("answer", "response", "output", "completion", "reply", "summary", "text")
 _PERSON: Final = ("user", "human", "customer")
 _QUESTIONS: Final = ("question", "query", "prompt", "request", "instruction", "input", "message")
-_RIGHT: Final = ("reference", "expected", "gold", "golden", "right", "correct", "best", "ideal")
+_RIGHT: Final = (
+    *(
+        "reference",
+        "expected",
+        "gold",
+        "golden",
+        "right",
+        "correct",
+        "best",
+        "ideal",
+        "gt",
+        "target",
+    ),
+)
 
 _FOUND: Final = (
     *("retrieved", "retrieval", "source", "context", "wiki", "search", "supporting", "evidence"),
-    *("grounding", "relevant"),
+    *("grounding", "relevant", "cited"),
 )
 
 _PASSAGES: Final = (
@@ -69,16 +82,26 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
     ),
     "question": (
         *_cross(_PERSON, _QUESTIONS),
-        *("question", "query", "prompt", "instruction", "model input", "input", "inputs"),
+        *(
+            "question",
+            "query",
+            "problem",
+            "prompt",
+            "instruction",
+            "model input",
+            "input",
+            "inputs",
+        ),
         *("dialogue history", "prompt raw"),
         *("messages", "contents", "conversation", "conversations", "chat", "dialogue", "dialog"),
-        *("request body", "request", "message"),
+        *("request body", "request", "message", "context"),
     ),
     "answer": (
         "model output text",
         *_cross(_MODEL, _ANSWERS),
         *("filtered resps", "resps", "prediction", "predicted", "response", "output", "outputs"),
-        *("completion", "generation", "generated", "reply", "hypothesis", "answer", "result"),
+        *("completion", "generation", "generated", "reply", "replies", "hypothesis", "answer"),
+        "result",
         "summary",
         *("choices message content", "response body", "text", "claim", "statement", "sentence"),
     ),
@@ -91,7 +114,8 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
         *_cross(_FOUND, _PASSAGES),
         *("passages", "passage", "contexts", "context", "documents", "document", "docs", "doc"),
         *("chunks", "chunk", "nodes", "snippets", "source", "sources", "evidence", "knowledge"),
-        *("article", "facts", "premise", "reference contexts", "results"),
+        *("article", "facts", "premise", "reference contexts", "reference context", "results"),
+        *("gold contexts", "gold context", "gold passages", "gold documents"),
     ),
     "spans": (
         *("spans", "soft labels", "hallucinations", "hallucination spans", "hallucination labels"),
@@ -100,7 +124,7 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
     "predictions": ("predictions", "predicted spans", "predicted labels"),
     "model": (
         *("model", "model name", "model id", "model version", "llm", "provider id", "provider"),
-        "generator",
+        *("model identifier", "llm checkpoint", "generation model name", "generator"),
     ),
 }
 
@@ -238,7 +262,7 @@ def _names(columns: Sequence[str], field: str) -> Iterator[tuple[str, str]]:
     inner = [(column.split("."), column) for column in columns if "." in column]
     for path, column in sorted(inner, key=lambda pair: len(pair[0])):
         outer = [words_of(part) for part in path[:-1]]
-        if field == "answer" and not _GIVEN.isdisjoint(outer):
+        if field == "answer" and not _GIVEN.isdisjoint(outer) and words_of(path[-1]) != "response":
             continue
         if field == "reference" or _ASIDE.isdisjoint(" ".join(outer).split()):
             for count in range(1, len(path)):
@@ -256,10 +280,17 @@ def _can_hold(field: str, column: str, samples: Sequence[Mapping[str, Any]]) -> 
         return "." not in column and field in {"id", "lang", "question", "answer"}
     if field == "id" and words_of(column) != "id" and len(set(map(str, values))) < len(values):
         return False
+    if field == "answer" and "." in column and all(map(_is_number, values)):
+        return False  # what a metric came to
     if words_of(column) == "labels" and not any(map(parse_list, values)):
         return False  # of what kind they are is not to be seen
     # A wrong record is one to be told of, and no other column.
     return 2 * sum(_FITS[field](value, column) for value in values) >= len(values)
+
+
+def _is_number(value: Any) -> bool:
+    parts = value if isinstance(value, list) else [value]
+    return all(isinstance(part, int | float) for part in parts)
 
 
 def _is_text(value: Any, column: str) -> bool:
@@ -273,6 +304,8 @@ def _is_question(value: Any, column: str) -> bool:
     if words_of(column).endswith("message") and not isinstance(value, str):
         return False  # a reply
     asked = asked_in(value)
+    if words_of(column) == "context":
+        return is_chat(asked)
     return _is_text(asked, column) or is_chat(asked)
 
 
@@ -288,6 +321,8 @@ def _is_evidence(value: Any, column: str) -> bool:
     if isinstance(value, str) and words_of(column) in {"source", "sources"}:
         return len(value.split()) > 1
     value = out_of_list(value)
+    if is_chat(value):
+        return False
     if isinstance(value, Mapping) and not has_text(value):
         value = list(value.values())  # texts by their titles
     parts = value if isinstance(value, list) else [value]
@@ -307,6 +342,12 @@ def _is_marked(value: Any, column: str) -> bool:
     )
 
 
+def _is_talk(value: Any, column: str) -> bool:
+    """Say whether a value is a chat in which a model answers; deep inside others, with roles."""
+    chat = asked_in(value) if "." in column else chat_in(value)
+    return is_chat(chat) and bool(answers_in(chat))
+
+
 def _is_model(value: Any, column: str) -> bool:
     return isinstance(value, str) and len(value) <= _LONGEST_NAME and "\n" not in value
 
@@ -317,7 +358,7 @@ _FITS: Final[dict[str, Callable[[Any, str], bool]]] = {
         isinstance(value, str)
         and (_TAG.fullmatch(value) is not None or value.strip().lower() in LANGUAGES)
     ),
-    "messages": lambda value, _: bool(is_chat(chat := chat_in(value)) and answers_in(chat)),
+    "messages": _is_talk,
     "question": _is_question,
     "answer": _is_text,
     "reference": _is_reference,

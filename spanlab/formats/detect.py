@@ -7,8 +7,6 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from pydantic_core import from_json
-
 from spanlab.base.errors import InputError
 from spanlab.formats.containers import check_utf8
 from spanlab.formats.files import InputFile, is_list
@@ -94,9 +92,9 @@ def _first_value(file: InputFile) -> list[dict[str, object]]:
         if first_row is None:
             raise InputError("the file is an empty array", file=file.name, expected="a record")
         try:
-            value = from_json(first_row.raw)
-        except ValueError as error:
-            raise InputError(f"not valid JSON: {error}", file=file.name) from None
+            value = first_row.value
+        except InputError as error:
+            raise error.at(file=file.name) from None
         if isinstance(value, list) and is_row(value):
             return [{}]  # a chat or the header of a table, which has no fields of a format
         if isinstance(value, list) and first_row.unit == "line":
@@ -114,8 +112,8 @@ def _first_value(file: InputFile) -> list[dict[str, object]]:
 def _read_printed(file: InputFile) -> Iterator[dict[str, object]]:
     """Yield the first objects of a file that has several of them, each over several lines."""
     for row in islice(() if is_single(file) else printed_objects(file), _PRINTED):
-        with suppress(ValueError, InputError):
-            value = from_json(row.raw)
+        with suppress(InputError):
+            value = row.value
             if isinstance(value, dict):
                 yield value
 

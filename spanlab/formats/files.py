@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from pydantic_core import from_json, to_json
 
@@ -81,6 +81,18 @@ class FileRow(NamedTuple):
         if self.refused is not None:
             raise self.refused
         return self.beginning
+
+    @property
+    def value(self) -> Any:
+        """The record as a JSON value.
+
+        Raises:
+            InputError: it is too large, or not JSON.
+        """
+        try:
+            return from_json(self.raw, allow_inf_nan=False)
+        except ValueError as error:
+            raise InputError(f"not valid JSON: {error}") from None
 
 
 @dataclass(frozen=True)

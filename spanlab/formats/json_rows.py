@@ -16,8 +16,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from pydantic_core import from_json
-
 from spanlab.base.errors import InputError
 from spanlab.formats.arrays import elements, is_one_object, members
 from spanlab.formats.files import BOM, FileRow, InputFile
@@ -148,8 +146,8 @@ def _sample_list(file: InputFile, stream: BinaryIO) -> tuple[int, list[dict[str,
 def _value(row: FileRow) -> Any:
     """Return what a row holds, None if that cannot be read."""
     try:
-        return from_json(row.raw)
-    except (ValueError, InputError):
+        return row.value
+    except InputError:
         return None
 
 

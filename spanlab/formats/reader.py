@@ -9,8 +9,9 @@ import re
 import tokenize
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, TypeGuard
+from typing import Annotated, Any, BinaryIO, ClassVar, NamedTuple, TypeGuard
 
 from pydantic import (
     BaseModel,
@@ -24,10 +25,11 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from spanlab.base.errors import InputError
 from spanlab.base.fields import message_of
+from spanlab.doors import Export
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.language_names import LANGUAGES
 from spanlab.formats.read_options import ReadOptions
-from spanlab.schema import UNDETERMINED, Item, Passage, Record
+from spanlab.schema import UNDETERMINED, DatasetSettings, Item, Passage, Record
 
 
 class FormatReader(ABC):
@@ -40,7 +42,8 @@ class FormatReader(ABC):
             whether one in Parquet is.
         before: formats whose records may have these fields among theirs.
         maps_columns: whether its columns, or data fields, have no fixed names.
-        reads_folders: whether a folder may be read; ``folder`` says what one of the format holds.
+        reads_folders: whether a folder may be read; ``folder`` says what one of the format holds,
+            and who names the file ``main_file`` in one means all of it.
     """
 
     signatures: ClassVar[tuple[frozenset[str], ...]] = ()
@@ -50,6 +53,7 @@ class FormatReader(ABC):
     maps_columns: ClassVar[bool] = False
     reads_folders: ClassVar[bool] = False
     folder: ClassVar[str] = ""
+    main_file: ClassVar[str] = ""
 
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         self._file = file
@@ -95,9 +99,22 @@ class FormatReader(ABC):
         """
         return {}
 
+    def source(self, row: FileRow) -> Any:
+        """Return what a row is made of as it stands in the file: an object, or a list of several.
+
+        Raises:
+            ValueError: it is not JSON.
+        """
+        return from_json(row.beginning)
+
     @property
     def sources(self) -> Mapping[str, str]:
         """What the file calls a field of its rows, where a row is made of several fields."""
+        return {}
+
+    @property
+    def around(self) -> Mapping[str, str]:
+        """What became of what stands in the file beside its rows, by its name."""
         return {}
 
     @abstractmethod
@@ -108,6 +125,17 @@ class FormatReader(ABC):
         return input_error(error)
 
 
+class Preamble(bytes):
+    """A chunk that stands before a record and is none."""
+
+
+class WrittenDataset(NamedTuple):
+    """What a dataset that is written is called, and its settings."""
+
+    title: str
+    settings: DatasetSettings
+
+
 @dataclass(frozen=True)
 class FormatEntry:
     """A format; files are known by what its reader recognises.
@@ -115,16 +143,33 @@ class FormatEntry:
     Args:
         reader: a ``FormatReader``; None for what is only written.
         chunks: yields the bytes of each record, a chunk each; None for what is only read.
+        asks: whether ``chunks`` gets the dataset's settings, too.
+        whole: writes all records into a stream, and returns how many, where chunks will not do.
+        around: what stands before all chunks, between two, and behind all.
+        of_one: whether it holds one annotator's labels, of items that they have finished.
+        endings: of files that nobody names another format for.
+        export: how it is offered for whole datasets.
         name: what ``--format`` calls it; that of a package has the name of its entry point.
         title: what it is called on screen.
         order: where it stands among the others.
     """
 
     reader: type[FormatReader] | None = None
-    chunks: Callable[[Iterable[Record]], Iterator[bytes]] | None = None
+    chunks: Callable[..., Iterator[bytes]] | None = None
+    asks: bool = False
+    whole: Callable[[Iterable[Record], BinaryIO, WrittenDataset], int] | None = None
+    around: tuple[bytes, bytes, bytes] = (b"", b"", b"")
+    of_one: bool = False
+    endings: tuple[str, ...] = ()
+    export: Export | None = None
     name: str = ""
     title: str = ""
     order: int = 1000
+
+    @property
+    def is_written(self) -> bool:
+        """Whether there is a writer."""
+        return self.chunks is not None or self.whole is not None
 
 
 class NoAnswer(InputError):  # noqa: N818 - not a mistake in the file: a call of it failed
@@ -133,7 +178,17 @@ class NoAnswer(InputError):  # noqa: N818 - not a mistake in the file: a call of
 
 # Where a passage has its text, and what it is called, in other people's words.
 _TEXTS = (
-    *("text", "content", "page_content", "pageContent", "passage", "document", "chunk", "snippet"),
+    *(
+        "text",
+        "content",
+        "page_content",
+        "pageContent",
+        "passage",
+        "document",
+        "chunk",
+        "snippet",
+        "page_snippet",
+    ),
     *("body", "chunk_text", "node", "payload", "entity", "_source", "properties", "cited_text"),
 )
 
@@ -186,6 +241,14 @@ def says_nothing(value: object) -> bool:
         texts = [value[name] for name in _TEXTS if name in value]
         return bool(texts) and all(text is None for text in texts)
     return value is None or (isinstance(value, str) and not value.strip())
+
+
+def parse_object(value: Any) -> Any:
+    """Return the object that a text is in JSON; any other value as it is."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        with suppress(ValueError):
+            return from_json(value, allow_inf_nan=False)
+    return value
 
 
 def parse_list(value: Any) -> Any:

@@ -135,12 +135,12 @@ def _records(
                         RejectedRecord(file.name, row.line, str(placed), raw, kind, placed)
                     )
                 continue
-            report.add(row, record, reader.fields)
+            report.add(row, record, reader)
             failed.n_read += 1
             yield PlacedRecord(record, row.line, row.unit)
     finally:
         if fields := report.fields(reader.sources):
-            options.on_fields(file.name, fields)
+            options.on_fields(file.name, {**reader.around, **fields})
     reader.finish()
     failed.finish(options)
     if contexts is not None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 
 from spanlab.base.errors import SpanlabError, UsageError
 from spanlab.base.inbound import brought, offered
 from spanlab.formats import known
+from spanlab.formats.files import InputFile
 from spanlab.formats.reader import FormatEntry, FormatReader
 
 KIND = "formats"  # under which rooms and packages offer them; each is a ``FormatEntry``
@@ -61,6 +63,15 @@ def reader_of(name: str) -> type[FormatReader]:
     if entry.reader is None:
         raise UsageError(f"format {name!r} cannot be read, only written")
     return entry.reader
+
+
+def folder_of(path: Path) -> Path | None:
+    """Return the folder that a path means, where a format reads it as a whole; None for others."""
+    for reader in map(reader_of, formats()):
+        folder = path.parent if path.name == reader.main_file else path
+        if folder.is_dir() and reader.owns(InputFile(folder, str(folder))):
+            return folder
+    return None
 
 
 @cache

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from spanlab.base.errors import InputError
 from spanlab.formats.detect import detect
 from spanlab.formats.files import FileRow, InputFile
-from spanlab.formats.known.mushroom import Place, PublishedLabel
+from spanlab.formats.known.mushroom import LabelsLine
 from spanlab.formats.read_options import ReadOptions, RejectedRecord
 from spanlab.formats.reader import input_error, language
 from spanlab.formats.readers import PlacedRecord, read_placed
@@ -112,17 +112,10 @@ def read_placed_claims(
             yield PlacedClaims(record.item.id, finished.claims, line, unit)
 
 
-class _ScoredLine(BaseModel):
+class _ScoredLine(LabelsLine):
     """A line of a submission or of a published file, as far as a scorer looks at it."""
 
-    model_config = ConfigDict(frozen=True, protected_namespaces=())
-
-    id: str
-    lang: str | None = None
     model_output_text: str | None = None
-    soft_labels: tuple[PublishedLabel, ...] | None = None
-    hard_labels: tuple[tuple[Place, Place], ...] | None = None
-    annotations: dict[str, tuple[tuple[Place, Place], ...]] | None = None
 
     def labels(self) -> ItemLabels:
         """Return the labels. Where soft ones overlap the last wins, as in the official scorer."""

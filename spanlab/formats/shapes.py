@@ -205,6 +205,6 @@ def _rows_apart(
 
 def _value(row: FileRow) -> Any:
     try:
-        return from_json(row.raw)
-    except (ValueError, InputError):
+        return row.value
+    except InputError:
         return None  # which is said when its turn comes

@@ -3,17 +3,21 @@
 "chosen" and "rejected"; "response_a" and "response_b" with "model_a" and "model_b";
 "output_1", "output_2", … Each side becomes a record with all that the sides share. Passages in
 numbered columns ("context_1", "context_2", …) become one list.
+
+In promptfoo's tables a column of answers is called "[provider] prompt". What was said of an answer
+follows it, in columns that are called alike for each, or stands before its text as "[PASS] ".
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from spanlab.formats.cells import chat_in
 from spanlab.formats.chats import is_chat, is_user
-from spanlab.formats.columns import COMMON, map_columns, words_of
+from spanlab.formats.columns import COMMON, PROVIDER, map_columns, words_of
 
 _OPPOSITES: Final = (
     ("chosen", "rejected"),
@@ -138,3 +142,64 @@ def _grouped(columns: Sequence[str], marks: Sequence[str]) -> dict[str, dict[str
         for base, sides in found.items()
         if len(sides) > 1
     }
+
+
+_PROVIDER, _PROMPT, _OUTPUT, _STATUS = "provider", "prompt", "output", "Status"
+_FAILED: Final = "ERROR"  # the status of a call that failed: its text is the error
+_VARIABLE: Final = re.compile(r"\{\{\s*(\w+)\s*\}\}")  # of a prompt, with a column of its own
+_GRADED: Final = re.compile(r"\[(PASS|FAIL|ERROR)\] ")
+_REPEATED: Final = re.compile(r"\.\d+$")  # behind a name that stands more than once
+
+
+class SideBySide(NamedTuple):
+    """The places of the columns of answers in a table."""
+
+    places: Sequence[int]
+    sources: Mapping[str, str] = {}  # as each record has the columns that the table has
+
+    def apart(self, cells: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
+        """Yield the records of a row.
+
+        Args:
+            cells: the row by its columns, in their order.
+            name: the id of its records, if no column has one; the import puts the model behind it.
+                A number tells records of one model apart, whose prompts differ.
+        """
+        columns = list(cells)
+        shared = {column: cells[column] for column in columns[: self.places[0]]}
+        counts: Counter[str] = Counter()
+        for place, end in zip(self.places, [*self.places[1:], len(columns)], strict=True):
+            provider, template = _parts(columns[place])
+            prompt = _VARIABLE.sub(lambda found: str(shared.get(found[1], found[0])), template)
+            counts[provider] += 1
+            behind = f"-{counts[provider]}" if counts[provider] > 1 else ""
+            status, answer = _graded(str(cells[columns[place]] or ""))
+            own = {"id": f"{name}{behind}", **shared, _PROVIDER: provider, _PROMPT: prompt}
+            own |= {_STATUS: status} | {
+                _REPEATED.sub("", c): cells[c] for c in columns[place + 1 : end]
+            }
+            yield own | {_OUTPUT: None if own[_STATUS] == _FAILED else answer}
+
+
+def side_by_side(columns: Sequence[str]) -> SideBySide | None:
+    """Return where the answers stand; None for a table of another program."""
+    places = [place for place, name in enumerate(columns) if PROVIDER.match(name)]
+    is_one = len(places) == 1 and _STATUS in columns[places[0] + 1 : places[0] + 2]
+    return SideBySide(places) if is_one or len(places) > 1 else None
+
+
+def _graded(text: str) -> tuple[str, str]:
+    """Return the status before a text, as earlier versions write it, and the text."""
+    grade = _GRADED.match(text)
+    return (grade[1], text[grade.end() :]) if grade else ("", text)
+
+
+def _parts(column: str) -> tuple[str, str]:
+    named = PROVIDER.match(column)
+    return (named[1], column[named.end() :]) if named else ("", column)
+
+
+def packing_in(columns: Sequence[str]) -> Sides | SideBySide | None:
+    """Return how columns hold several answers; None for one answer."""
+    sides = side_by_side(columns) or sides_in(columns)
+    return sides if any(sides) else None

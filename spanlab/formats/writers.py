@@ -2,54 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, Final
 
 from spanlab.base.errors import UsageError
 from spanlab.formats.files import replacing
-from spanlab.formats.known import jsonl
-from spanlab.formats.known.node_lines import node_lines
-from spanlab.formats.registry import entry_of
+from spanlab.formats.reader import FormatEntry, Preamble, WrittenDataset
+from spanlab.formats.registry import entry_of, known_formats
 from spanlab.formats.scoring import AnnotatorChooser
-from spanlab.schema import DatasetSettings, Record, SharedProcess
-
-
-class _Dataset(NamedTuple):
-    """What a dataset is called, and its settings."""
-
-    title: str
-    settings: DatasetSettings
-
-
-class _Preamble(bytes):
-    """A chunk that stands before a record and is none."""
-
-
-@dataclass(frozen=True)
-class _TextWriter:
-    """A format of text: one chunk of bytes per record, and what stands around them."""
-
-    chunks: Callable[[Iterable[Record], str | None, DatasetSettings], Iterator[bytes]]
-    before: bytes = b""
-    between: bytes = b""
-    after: bytes = b""
-
-    def __call__(
-        self, records: Iterable[Record], annotator: str | None, stream: BinaryIO, dataset: _Dataset
-    ) -> int:
-        count = 0
-        stream.write(self.before)
-        for chunk in self.chunks(records, annotator, dataset.settings):
-            if isinstance(chunk, _Preamble):
-                stream.write(chunk)
-                continue
-            stream.write(self.between + chunk if count else chunk)
-            count += 1
-        stream.write(self.after)
-        return count
+from spanlab.schema import DatasetSettings, Record
 
 
 def write(
@@ -85,13 +48,34 @@ def write(
     """
     if format is None:
         format = format_of(target) if isinstance(target, Path) else "spanlab"
-    writer = _WRITERS.get(format) or _writer_of(format)
-    dataset = _Dataset(title, settings or DatasetSettings())
+    if not can_write(format) or (entry := entry_of(format)) is None:
+        raise UsageError(f"format {format!r} cannot be written; these can: {', '.join(WRITABLE)}")
+    dataset = WrittenDataset(title, settings or DatasetSettings())
+    kept = (finished_by if entry.of_one else select_annotator)(records, annotator)
     if isinstance(target, Path):
         with replacing(target) as stream:
-            return writer(records, annotator, stream, dataset)
-    count = writer(records, annotator, target, dataset)
+            return _write(entry, kept, stream, dataset)
+    count = _write(entry, kept, target, dataset)
     target.flush()  # an error comes here, and not after the caller was told of success
+    return count
+
+
+def _write(
+    entry: FormatEntry, records: Iterable[Record], stream: BinaryIO, dataset: WrittenDataset
+) -> int:
+    if entry.chunks is None:
+        return 0 if entry.whole is None else entry.whole(records, stream, dataset)
+    count = 0
+    before, between, after = entry.around
+    stream.write(before)
+    asked = (dataset.settings,) if entry.asks else ()
+    for chunk in entry.chunks(records, *asked):
+        if isinstance(chunk, Preamble):
+            stream.write(chunk)
+            continue
+        stream.write(between + chunk if count else chunk)
+        count += 1
+    stream.write(after)
     return count
 
 
@@ -101,20 +85,8 @@ def can_write(format: str) -> bool:
     Raises:
         SpanlabError: that of a package is broken.
     """
-    entry = None if format in _WRITERS else entry_of(format)
-    return format in _WRITERS or (entry is not None and entry.chunks is not None)
-
-
-def _writer_of(format: str) -> _TextWriter:
     entry = entry_of(format)
-    chunks = None if entry is None else entry.chunks
-    if chunks is None:
-        raise UsageError(f"format {format!r} cannot be written; these can: {', '.join(WRITABLE)}")
-
-    def split(records: Iterable[Record], annotator: str | None, _: object) -> Iterator[bytes]:
-        return iter(chunks(select_annotator(records, annotator)))
-
-    return _TextWriter(split)
+    return entry is not None and entry.is_written
 
 
 def format_of(
@@ -132,7 +104,8 @@ def format_of(
     """
     ending = (target.with_suffix("") if target.suffix == ".gz" else target).suffix.lower()
     formats = {**_BY_ENDING, **more}
-    if not ending or ending == _ENDINGS.get(usual):
+    offered = _WRITTEN[usual].export if usual in _WRITTEN else None
+    if not ending or (offered is not None and ending == f".{offered.ending}"):
         return usual
     if ending not in formats:
         endings = ", ".join(f"{ending} ({name})" for ending, name in formats.items())
@@ -150,104 +123,18 @@ def select_annotator(records: Iterable[Record], annotator: str | None) -> Iterat
             yield record.model_copy(update={"annotations": () if mine is None else (mine,)})
 
 
-def _spanlab(
-    records: Iterable[Record], annotator: str | None, settings: DatasetSettings
-) -> Iterator[bytes]:
-    if settings.attributes or settings.questions:
-        yield _Preamble(jsonl.questions_line(settings))
-    written_ids: set[str] = set()
-    for record in select_annotator(records, annotator):
-        process = record.item.process
-        if isinstance(process, SharedProcess) and process.id not in written_ids:
-            written_ids.add(process.id)
-            yield from map(_Preamble, node_lines(process))
-        yield jsonl.dumps(record)
+def finished_by(records: Iterable[Record], annotator: str | None) -> Iterator[Record]:
+    """Yield the records that an annotator has finished, with their annotation alone.
 
-
-def _mushroom(
-    records: Iterable[Record], annotator: str | None, _: DatasetSettings
-) -> Iterator[bytes]:
-    from spanlab.formats.known import mushroom
-
+    Raises:
+        InputError: nobody was named and several could be meant.
+    """
     chooser = AnnotatorChooser(annotator, role="prediction")
     for record in records:
-        annotation = chooser.done(record)
-        if annotation is not None:
-            yield mushroom.dumps(record.item.id, annotation)
+        if (annotation := chooser.done(record)) is not None:
+            yield record.model_copy(update={"annotations": (annotation,)})
 
 
-def _averitec(
-    records: Iterable[Record], annotator: str | None, _: DatasetSettings
-) -> Iterator[bytes]:
-    from spanlab.formats.known import averitec
-
-    chooser = AnnotatorChooser(annotator, role="prediction")
-    for record in records:
-        annotation = chooser.done(record)
-        if annotation is not None:
-            yield averitec.dumps(record.item, annotation)
-
-
-def _labelstudio(
-    records: Iterable[Record], annotator: str | None, settings: DatasetSettings
-) -> Iterator[bytes]:
-    from spanlab.formats.known import labelstudio_writer
-
-    return labelstudio_writer.tasks(select_annotator(records, annotator), settings)
-
-
-def _claims(
-    records: Iterable[Record], annotator: str | None, _: DatasetSettings
-) -> Iterator[bytes]:
-    from spanlab.formats.known import claims
-
-    yield _Preamble(claims.header())
-    yield from claims.rows(select_annotator(records, annotator))
-
-
-def _csv(
-    records: Iterable[Record], annotator: str | None, settings: DatasetSettings
-) -> Iterator[bytes]:
-    from spanlab.formats.known.analysis_table import csv_chunks
-
-    return csv_chunks(select_annotator(records, annotator), settings.questions)
-
-
-def _parquet(
-    records: Iterable[Record], annotator: str | None, stream: BinaryIO, dataset: _Dataset
-) -> int:
-    from spanlab.formats.known.analysis_table import write_parquet
-
-    return write_parquet(select_annotator(records, annotator), stream, dataset.settings.questions)
-
-
-def _hub(
-    records: Iterable[Record], annotator: str | None, stream: BinaryIO, dataset: _Dataset
-) -> int:
-    from spanlab.formats.hub import write_hub
-
-    return write_hub(select_annotator(records, annotator), stream, dataset.title)
-
-
-_WRITERS: dict[str, Callable[[Iterable[Record], str | None, BinaryIO, _Dataset], int]] = {
-    "spanlab": _TextWriter(_spanlab),
-    "mushroom": _TextWriter(_mushroom),
-    "labelstudio": _TextWriter(_labelstudio, before=b"[\n", between=b",\n", after=b"\n]\n"),
-    "averitec": _TextWriter(_averitec, before=b"[\n", between=b",\n", after=b"\n]\n"),
-    "claims": _TextWriter(_claims),
-    "csv": _TextWriter(_csv),
-    "parquet": _parquet,
-    "huggingface": _hub,
-}
-WRITABLE = tuple(_WRITERS)
-_BY_ENDING = {
-    ".jsonl": "spanlab",
-    ".ndjson": "spanlab",
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".zip": "huggingface",
-}
-
-
-# Files that others read as well: these formats are written only where they are usual, or named.
-_ENDINGS = {"mushroom": ".jsonl", "labelstudio": ".json", "averitec": ".json", "claims": ".csv"}
+_WRITTEN: Final = {name: entry for name, entry in known_formats().items() if entry.is_written}
+WRITABLE: Final = tuple(_WRITTEN)
+_BY_ENDING: Final = {end: name for name, entry in _WRITTEN.items() for end in entry.endings}

@@ -58,9 +58,9 @@ def money(cost: float, *, up: bool = False) -> str:
     return f"${cost:.2g}" if cost < 0.01 else f"${cost:,.2f}"
 
 
-def named_ids(ids: Sequence[str]) -> str:
+def named_ids(ids: Sequence[str], most: int = _IDS) -> str:
     """Return the first ids of many, with commas between."""
-    return ", ".join(ids[:_IDS]) + (", …" if len(ids) > _IDS else "")
+    return ", ".join(ids[:most]) + (", …" if len(ids) > most else "")
 
 
 def sampling_alone(detectors: Sequence[str]) -> str:

@@ -70,6 +70,27 @@ def _records(name: str, remarks: list[str] | None = None) -> list[Record]:
     return list(read(_PEERS / name, ReadOptions(on_warning=told.append)))
 
 
+def _fields_of(file: Path) -> set[str]:
+    """Return what stands at the top of the objects of a file of traces, and says something."""
+    text, values = file.read_text(encoding="utf-8"), list[Any]()
+    while text:
+        value, end = json.JSONDecoder().raw_decode(text)
+        values.append(value)
+        text = text[end:].lstrip()
+    objects = [part for value in values for part in (value if isinstance(value, list) else [value])]
+    nothing: tuple[object, ...] = (None, "", [], {}, {"attributes": {}})
+    return {name.partition(".")[0] for one in objects for name in one if one[name] not in nothing}
+
+
+@pytest.mark.parametrize("name", _TRACES)
+def test_no_field_of_a_trace_is_without_a_word_in_the_report(name: str) -> None:
+    told: dict[str, str] = {}
+    list(read(_PEERS / name, ReadOptions(on_fields=lambda _, fields: told.update(fields))))
+    words = {part for path in told for part in path.replace(" ", ".").split(".")}
+    assert _fields_of(_PEERS / name) - words == set()
+    assert "id" in told.values()
+
+
 @pytest.mark.parametrize("name", ["pydantic-turns", "langgraph-turns"])
 def test_each_turn_of_a_chat_in_one_trace_is_an_item(name: str) -> None:
     """Two questions to an agent with a tool, inside one span; the model sees what was said."""

@@ -79,9 +79,10 @@ def test_claims_are_written_as_a_table_that_is_read_again(tmp_path: Path) -> Non
         "700,000",
     )
     again = list(read(path))
-    assert [record.annotations[0].claims[0].verdict for record in again if record.annotations] == [
-        "refuted",
-        "refuted",
+    judged = [annotation for record in again for annotation in record.annotations]
+    assert [(one.annotator, one.kind, one.claims[0].verdict) for one in judged] == [
+        ("ada", "person", "refuted"),
+        ("offline", "detector", "refuted"),
     ]
 
 

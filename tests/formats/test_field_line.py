@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from spanlab.data.import_preview import preview_import
 from spanlab.data.importing import describe_fields
 
 
@@ -13,3 +16,11 @@ def test_many_fields_of_one_object_are_one_part_of_the_line() -> None:
         "annotations.07 → labels and meta; id → id; run → meta"
     )
     assert describe_fields({"a.x": "label", "a.y": "label"}) == "a.x → label; a.y → label"
+
+
+def test_what_equals_the_id_by_chance_is_not_the_id(tmp_path: Path) -> None:
+    file = tmp_path / "ranks.jsonl"
+    line = '{"id": "%s", "question": "How many?", "answer": "Some.", "rank": 7, "code": "%s"}\n'
+    file.write_text(line % (7, 7) + line % (8, 8))
+    fields = preview_import([file]).fields
+    assert (fields["rank"], fields["code"], fields["id"]) == ("meta", "meta", "id")

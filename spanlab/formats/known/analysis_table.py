@@ -14,7 +14,8 @@ import io
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, groupby, islice
+from itertools import chain, count, groupby, islice
+from operator import itemgetter
 from typing import Any, BinaryIO, NamedTuple
 
 from pydantic_core import from_json, to_json
@@ -22,12 +23,27 @@ from pydantic_core import from_json, to_json
 from spanlab.base.errors import InputError
 from spanlab.formats.known import jsonl
 from spanlab.formats.limits import too_large, weight
+from spanlab.formats.reader import WrittenDataset
 from spanlab.output.csv_text import write_rows
-from spanlab.schema import Annotation, Item, Question, Record, Responses, Span
+from spanlab.schema import Annotation, DatasetSettings, Item, Question, Record, Responses, Span
 
-_SAID = ("annotator", "kind", "status", "spans", "claims", "note")
-COLUMNS = ("id", "lang", "question", "answer", "passages", *_SAID, "meta")
-_NESTED = frozenset({"passages", "spans", "claims", "meta", "responses", "attributes"})
+SAID = ("annotator", "kind", "status", "spans", "hard", "claims", "note")
+COLUMNS = ("id", "lang", "question", "answer", "passages", *SAID, "meta")
+_PLACE = {"start": int, "end": int}
+# What is in the columns that are lists; all others are texts.
+LISTS: dict[str, Any] = {
+    "passages": [dict.fromkeys(("text", "title", "url", "date"), str)],
+    "spans": [
+        {
+            **_PLACE,
+            **{"text": str, "prob": float, "label": str, "note": str, "attributes": str},
+        }
+    ],
+    "hard": [_PLACE],
+    "claims": [{"text": str, "verdict": str, "prob": float, **_PLACE, "note": str}],
+}
+_LATER = frozenset({"hard"})  # which earlier versions did not write
+_NESTED = frozenset({"passages", "spans", "hard", "claims", "meta", "responses", "attributes"})
 
 # What a cell is read as a number or JSON by.
 _INT_OR_JSON = re.compile(r'-?\d+$|".*"$', re.DOTALL)
@@ -54,6 +70,7 @@ def annotation_columns(annotation: Annotation) -> dict[str, Any]:
         "kind": annotation.kind.value,
         "status": annotation.status.value,
         "spans": [_span(span) for span in annotation.spans],
+        "hard": None if annotation.hard is None else [p.model_dump() for p in annotation.hard],
         "claims": [
             {
                 "text": claim.text,
@@ -70,8 +87,9 @@ def annotation_columns(annotation: Annotation) -> dict[str, Any]:
     }
 
 
-def csv_chunks(records: Iterable[Record], questions: Sequence[Question] = ()) -> Iterator[bytes]:
+def csv_chunks(records: Iterable[Record], settings: DatasetSettings) -> Iterator[bytes]:
     """Yield the rows of each record as CSV; the header comes with the first."""
+    questions = settings.questions
     columns = _columns(questions)
     header = [columns]
     for record in records:
@@ -83,20 +101,20 @@ def csv_chunks(records: Iterable[Record], questions: Sequence[Question] = ()) ->
         yield text.getvalue().encode()
 
 
-def write_parquet(
-    records: Iterable[Record], stream: BinaryIO, questions: Sequence[Question] = ()
-) -> int:
+def write_parquet(records: Iterable[Record], stream: BinaryIO, dataset: WrittenDataset) -> int:
     """Write records as parquet, some hundred rows at a time; returns how many records."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    counter = _CountedRecords(records)
+    questions = dataset.settings.questions
+    counter = count()
     schema = _schema(pa, questions)
     with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
-        rows = (row for record in counter for row in _fitted_rows(record, questions))
+        counted = map(itemgetter(0), zip(records, counter, strict=False))
+        rows = (row for record in counted for row in _fitted_rows(record, questions))
         while chunk := list(islice(rows, _ROWS)):
             writer.write_table(pa.Table.from_pylist(chunk, schema=schema))
-    return counter.count
+    return next(counter)
 
 
 class CellsRow(NamedTuple):
@@ -109,7 +127,7 @@ class CellsRow(NamedTuple):
 
 def is_table(columns: Collection[str]) -> bool:
     """Say whether a table has the columns of those that are written here."""
-    return set(COLUMNS) <= set(columns)
+    return set(COLUMNS) - _LATER <= set(columns)
 
 
 def join_rows_of_items(rows: Iterable[CellsRow], limit: int) -> Iterator[CellsRow]:
@@ -128,10 +146,10 @@ def join_rows_of_items(rows: Iterable[CellsRow], limit: int) -> Iterator[CellsRo
         size = 0
         for row in chain([first_row], same):
             if row.cells["annotator"] and size <= limit:
-                mine = {name: row.cells[name] for name in _SAID}
+                mine = {name: row.cells.get(name) for name in SAID}
                 own_rows.append({**mine, "responses": _responses(row.cells)})
                 size += weight(to_json(own_rows[-1]))
-        item = {name: value for name, value in first_row.cells.items() if name not in _SAID}
+        item = {name: value for name, value in first_row.cells.items() if name not in SAID}
         refused = too_large("the item with all its annotations", limit) if size > limit else None
         yield CellsRow(first_row.line, {**item, "annotations": own_rows}, refused)
 
@@ -139,11 +157,10 @@ def join_rows_of_items(rows: Iterable[CellsRow], limit: int) -> Iterator[CellsRo
 def is_own(cells: Mapping[str, Any]) -> bool:
     """Say whether a record has an item's columns and a list of annotations in theirs."""
     listed = cells.get("annotations")
-    if not isinstance(listed, list) or not set(COLUMNS) - set(_SAID) <= cells.keys():
+    if not isinstance(listed, list) or not set(COLUMNS) - set(SAID) <= cells.keys():
         return False
-    return all(
-        isinstance(annotation, dict) and set(_SAID) <= annotation.keys() for annotation in listed
-    )
+    said = set(SAID) - _LATER
+    return all(isinstance(one, dict) and said <= one.keys() for one in listed)
 
 
 def record_of(cells: Mapping[str, Any]) -> Record:
@@ -152,9 +169,9 @@ def record_of(cells: Mapping[str, Any]) -> Record:
     Raises:
         InputError: one of them holds something that it cannot; names it.
     """
-    item = {name: _parse_nested(name, cells[name]) for name in COLUMNS if name not in _SAID}
+    item = {name: _parse_nested(name, cells[name]) for name in COLUMNS if name not in SAID}
     rows = [
-        {name: _parse_nested(name, annotation.get(name)) for name in (*_SAID, "responses")}
+        {name: _parse_nested(name, annotation.get(name)) for name in (*SAID, "responses")}
         for annotation in cells["annotations"]
     ]
     for annotation in rows:
@@ -199,19 +216,6 @@ def _without_nones(value: Any) -> Any:
     return {
         name: _without_nones(inner) if name != "meta" else inner for name, inner in filled.items()
     }
-
-
-class _CountedRecords:
-    """Records, counted as they are taken."""
-
-    def __init__(self, records: Iterable[Record]) -> None:
-        self.count = 0
-        self._records = records
-
-    def __iter__(self) -> Iterator[Record]:
-        for record in self._records:
-            self.count += 1
-            yield record
 
 
 def table_rows(record: Record) -> Iterator[dict[str, Any]]:
@@ -276,19 +280,11 @@ def _cell(value: Any) -> str:
 
 
 def _schema(pa: Any, questions: Sequence[Question]) -> Any:
-    text, offset, number = pa.string(), pa.int64(), pa.float64()
-    passage = pa.struct([(name, text) for name in ("text", "title", "url", "date")])
-    place = [("start", offset), ("end", offset)]
-    span = [("text", text), ("prob", number), ("label", text), ("note", text)]
-    span.append(("attributes", text))
-    claim = [("text", text), ("verdict", text), ("prob", number), *place, ("note", text)]
-    lists = {
-        "passages": pa.list_(passage),
-        "spans": pa.list_(pa.struct([*place, *span])),
-        "claims": pa.list_(pa.struct(claim)),
-    }
-    scales = {
-        f"{_RESPONSE}{question.name}": offset for question in questions if question.kind == "scale"
-    }
-    kinds = {**lists, **scales}
-    return pa.schema([(name, kinds.get(name, text)) for name in _columns(questions)])
+    def arrow(kind: Any) -> Any:
+        if isinstance(kind, list):
+            return pa.list_(pa.struct([(name, arrow(inner)) for name, inner in kind[0].items()]))
+        return {str: pa.string(), int: pa.int64(), float: pa.float64()}[kind]
+
+    scales = (f"{_RESPONSE}{question.name}" for question in questions if question.kind == "scale")
+    kinds: dict[str, Any] = {**LISTS, **dict.fromkeys(scales, int)}
+    return pa.schema([(name, arrow(kinds.get(name, str))) for name in _columns(questions)])

@@ -21,7 +21,6 @@ from itertools import zip_longest
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
-from pydantic_core import from_json
 
 from spanlab.base.errors import InputError
 from spanlab.formats import reader
@@ -77,7 +76,7 @@ class ArgillaReader(reader.FormatReader):
         return is_object or is_old or any(name.endswith((*_COLUMNS, _SUGGESTED)) for name in record)
 
     def _record(self, row: FileRow) -> Record:
-        line = _ArgillaRecord.model_validate(_nested(_loaded(row)))
+        line = _ArgillaRecord.model_validate(_nested(row.value))
         names = map_columns(tuple(line.fields), None, needed=None, samples=[line.fields])
         field = names.get("answer") or next(iter(line.fields)) if line.fields else "fields"
         answer = text_of(line.fields.get(field)) or ""
@@ -95,13 +94,6 @@ class ArgillaReader(reader.FormatReader):
             )
         )
         return Record(item=item, annotations=tuple(_annotations(line, answer)))
-
-
-def _loaded(row: FileRow) -> Any:
-    try:
-        return from_json(row.raw)
-    except ValueError as error:
-        raise InputError(f"not valid JSON: {error}") from None
 
 
 def _nested(given: Any) -> Any:

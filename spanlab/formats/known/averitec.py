@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pydantic import BaseModel, Field, JsonValue
 
+from spanlab.doors import Export
 from spanlab.formats.files import FileRow
 from spanlab.formats.known.claims import COUNTED, verdict_of
 from spanlab.formats.reader import FormatEntry, FormatReader, checked
@@ -141,6 +143,23 @@ def dumps(item: Item, annotation: Annotation) -> bytes:
     return json.dumps(prediction, ensure_ascii=False).encode()
 
 
+def chunks(records: Iterable[Record]) -> Iterator[bytes]:
+    """Yield an element for each record, which has one annotation."""
+    return (dumps(record.item, record.annotations[0]) for record in records)
+
+
 FORMAT = FormatEntry(
-    name="averitec", title="AVeriTeC predictions", reader=AveritecReader, order=100
+    name="averitec",
+    title="AVeriTeC predictions",
+    reader=AveritecReader,
+    chunks=chunks,
+    around=(b"[\n", b",\n", b"\n]\n"),
+    of_one=True,
+    export=Export(
+        "AVeriTeC",
+        "Verdicts with questions and answers, as the task's evaluator reads them.",
+        "json",
+        "application/json",
+    ),
+    order=100,
 )

@@ -27,9 +27,9 @@ from itertools import chain, zip_longest
 from typing import Any, Final
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, ValidationError
-from pydantic_core import from_json
 
 from spanlab.base.errors import InputError
+from spanlab.doors import Export
 from spanlab.formats.cells import passages_in
 from spanlab.formats.columns import words_of
 from spanlab.formats.files import FileRow, InputFile
@@ -38,6 +38,7 @@ from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import (
     FormatEntry,
     FormatReader,
+    Preamble,
     as_passage,
     checked,
     has_text,
@@ -155,9 +156,6 @@ class _ClaimTable(CsvReader):
         """Say whether a table of claims was written here."""
         return set(COLUMNS) <= set(columns)
 
-    def _map(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-        return {}
-
 
 class ClaimsReader(FormatReader):
     """Reads claims, one an item."""
@@ -200,15 +198,11 @@ class ClaimsReader(FormatReader):
     def rows(self) -> Iterator[FileRow]:
         """Yield the claims."""
         is_table = self._file.head().lstrip()[:1] not in (b"{", b"[")
-        all_rows = _ClaimTable(self._file, self._options).rows() if is_table else super().rows()
+        all_rows = _ClaimTable(self._file, self._options).given() if is_table else super().rows()
         return chain.from_iterable(map(_split_claims, all_rows))
 
     def _record(self, row: FileRow) -> Record:
-        try:
-            fields = from_json(row.raw)
-        except ValueError as error:
-            raise InputError(f"not valid JSON: {error}") from None
-        line = _ClaimLine.model_validate(_with_our_names(fields))
+        line = _ClaimLine.model_validate(_with_our_names(row.value))
         meta: dict[str, JsonValue] = dict(line.model_extra or {})
         evidence = line.evidence_field()
         texts = meta.pop(evidence, None) if evidence else None
@@ -220,6 +214,9 @@ class ClaimsReader(FormatReader):
             asked, texts = texts, None
         if line.id and line.claim_id:
             meta["claim_id"] = line.claim_id
+        judge, kind = "gold", AnnotatorKind.GOLD
+        if meta.keys() >= _OF_JUDGES:  # as written here
+            judge, kind = str(meta.pop("annotator")), AnnotatorKind(str(meta.pop("kind")))
         item = checked(
             Item(
                 id=line.id or line.claim_id or line.uid or COUNTED.format(row.line),
@@ -238,8 +235,8 @@ class ClaimsReader(FormatReader):
             item=item,
             annotations=(
                 Annotation(
-                    annotator="gold",
-                    kind=AnnotatorKind.GOLD,
+                    annotator=judge,
+                    kind=kind,
                     spans=(whole_answer,) if verdict in HALLUCINATED else (),
                     claims=(Claim(text=line.claim, source=whole_answer, verdict=verdict),),
                 ),
@@ -308,28 +305,15 @@ def verdict_of(label: str | bool | int | float, *, field: str = "label") -> Verd
 
 
 COLUMNS: Final = (
-    "claim",
-    "label",
-    "rejected",
-    "item",
-    "lang",
-    "question",
-    "annotator",
-    "kind",
-    "prob",
-    "start",
-    "end",
-    "words",
-    "note",
-    "suggested_by",
-    "voters",
-    "error_stages",
-    "evidence",
+    *("claim", "label", "rejected", "item", "lang", "question", "annotator", "kind", "prob"),
+    *("start", "end", "words", "note", "suggested_by", "voters", "error_stages", "evidence"),
 )
+_OF_JUDGES: Final = frozenset(COLUMNS) - frozenset(_ClaimLine.model_fields) - {"evidence"}
 
 
-def rows(records: Iterable[Record]) -> Iterator[bytes]:
+def chunks(records: Iterable[Record]) -> Iterator[bytes]:
     """Yield each record's claims as rows, of all its annotations; empty bytes if it has none."""
+    yield Preamble(_csv_bytes([COLUMNS]))
     for record in records:
         lines = [
             _cells(claim, record.item, annotation, rejected=rejected)
@@ -341,11 +325,6 @@ def rows(records: Iterable[Record]) -> Iterator[bytes]:
             for claim in claims
         ]
         yield _csv_bytes(lines)
-
-
-def header() -> bytes:
-    """Return the first row."""
-    return _csv_bytes([COLUMNS])
 
 
 def _cells(claim: Claim, item: Item, annotation: Annotation, *, rejected: bool) -> list[object]:
@@ -378,5 +357,10 @@ def _csv_bytes(lines: Iterable[Iterable[object]]) -> bytes:
 
 
 FORMAT = FormatEntry(
-    name="claims", title="Claims with labels (AVeriTeC)", reader=ClaimsReader, order=80
+    name="claims",
+    title="Claims with labels (AVeriTeC)",
+    reader=ClaimsReader,
+    chunks=chunks,
+    export=Export("Claims as CSV", "One row per claim with its verdict.", "csv", "text/csv"),
+    order=80,
 )

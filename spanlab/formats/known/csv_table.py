@@ -11,9 +11,9 @@ from contextlib import closing
 from typing import NamedTuple
 
 from spanlab.base.errors import InputError
+from spanlab.doors import Export
 from spanlab.formats.files import InputFile
-from spanlab.formats.known.analysis_table import CellsRow, is_table
-from spanlab.formats.known.side_by_side import answers_in, columns_apart, records_apart
+from spanlab.formats.known.analysis_table import CellsRow, csv_chunks, is_table
 from spanlab.formats.known.tabular import CELL, TableReader
 from spanlab.formats.limits import too_large
 from spanlab.formats.reader import FormatEntry
@@ -29,14 +29,6 @@ class CsvReader(TableReader):
     _unit = "line"
 
     def _header(self) -> tuple[str, ...]:
-        columns = self._names()
-        return columns_apart(columns) if self._has_several(columns) else columns
-
-    def _has_several(self, columns: Sequence[str]) -> bool:
-        return not self._options.columns and bool(answers_in(columns))
-
-    def _names(self) -> tuple[str, ...]:
-        """Return the names in the header; one that stands twice gets a number."""
         with closing(self._rows()) as rows:
             header, first_row = next(rows, None), next(rows, None)
         if header is None or first_row is None:
@@ -53,20 +45,16 @@ class CsvReader(TableReader):
         return is_table(columns)
 
     def _cells(self) -> Iterator[CellsRow]:
-        columns = self._names()
-        apart = self._has_several(columns)
+        columns = self._header()
         with closing(self._rows()) as rows:
             next(rows, None)
-            for number, (cells, line) in enumerate(rows, start=1):
+            for cells, line in rows:
                 if len(cells) > len(columns):
                     width = f"{len(cells)} cells, the header {len(columns)}"
                     raise self._error(f"this row has {width}", line)
                 written = map(as_written, cells) if self.is_ours(columns) else cells
                 filled = [*written, *[""] * (len(columns) - len(cells))]
-                row = dict(zip(columns, filled, strict=True))
-                name = f"{self._stem}-{number}"
-                for record in records_apart(row, name) if apart else (row,):
-                    yield CellsRow(line, record)
+                yield CellsRow(line, dict(zip(columns, filled, strict=True)))
 
     def _rows(self) -> Generator[_CsvRow]:
         """Yield the rows, the header first, without lines that are empty."""
@@ -162,4 +150,18 @@ def column_names(head: bytes) -> frozenset[str]:
     return frozenset(re.split(r'[,;\t|"]+', first))
 
 
-FORMAT = FormatEntry(name="csv", title="CSV", reader=CsvReader, order=160)
+FORMAT = FormatEntry(
+    name="csv",
+    title="CSV",
+    reader=CsvReader,
+    chunks=csv_chunks,
+    asks=True,
+    endings=(".csv",),
+    export=Export(
+        "CSV",
+        "A row for each item and annotator; without evidence, rejected spans and traces.",
+        "csv",
+        "text/csv",
+    ),
+    order=160,
+)

@@ -23,7 +23,6 @@ import hashlib
 import io
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Final
 
 from pydantic import Field
@@ -54,7 +53,7 @@ from spanlab.schema import (
     Verdict,
 )
 
-QUERIES: Final = "queries.jsonl"
+_QUERIES: Final = "queries.jsonl"
 _JUDGED: Final = "claims.jsonl"
 
 _KINDS: Final = {  # of what a context lists, and what their nodes are called
@@ -63,12 +62,6 @@ _KINDS: Final = {  # of what a context lists, and what their nodes are called
     "relationships": "relationship",
     "sources": "text unit",
 }
-
-
-def is_output(folder: Path) -> bool:
-    """Say whether a folder is GraphRAG's output, maybe without some of its files."""
-    names = (*(f"{name}.parquet" for name in TABLES if name != "entities"), QUERIES)
-    return folder.is_dir() and any((folder / name).exists() for name in names)
 
 
 class _MapPoint(GivenRow):
@@ -102,12 +95,14 @@ class GraphRagReader(reader.FormatReader):
     """Reads a folder; an item is a query with its answer."""
 
     reads_folders = True
-    folder = f"GraphRAG's output: {', '.join(f'{name}.parquet' for name in TABLES)}, {QUERIES}"
+    main_file = _QUERIES
+    folder = f"GraphRAG's output: {', '.join(f'{name}.parquet' for name in TABLES)}, {_QUERIES}"
 
     @classmethod
     def owns(cls, file: InputFile) -> bool:
-        """Say whether a folder is GraphRAG's output."""
-        return is_output(file.path)
+        """Say whether a folder is GraphRAG's output, maybe without some of its files."""
+        names = (*(f"{name}.parquet" for name in TABLES if name != "entities"), _QUERIES)
+        return file.path.is_dir() and any((file.path / name).exists() for name in names)
 
     def rows(self) -> Iterator[FileRow]:
         """Yield the queries, once the whole process is known.
@@ -116,7 +111,7 @@ class GraphRagReader(reader.FormatReader):
             InputError: a file or column is missing, or a row names what is not there.
         """
         nodes = index_of(self._file)
-        queries = part(self._file, QUERIES)
+        queries = part(self._file, _QUERIES)
         if self._options.asked is None:
             rows = list(queries.rows())
         else:

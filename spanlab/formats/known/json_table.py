@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any, Final
 
@@ -14,11 +14,13 @@ from spanlab.formats.batches import BatchRequests, is_request
 from spanlab.formats.cells import is_said
 from spanlab.formats.chats import answers_in, is_chat, plain_chat
 from spanlab.formats.columns import BATCH_ID, any_element, map_columns, value_at
+from spanlab.formats.field_report import LEFT_OUT
 from spanlab.formats.files import FileRow, begins_array
 from spanlab.formats.json_rows import (
     RecordList,
     first_objects,
     is_single,
+    names_in,
     printed_objects,
     record_lists,
     rows_at,
@@ -28,6 +30,7 @@ from spanlab.formats.reader import FormatEntry
 from spanlab.formats.shapes import apart, is_packed
 from spanlab.formats.sides import sides_in
 
+_SHARED: Final = ("question", "passages")
 ITSELF: Final = "."  # the path of a file's one object
 
 
@@ -56,7 +59,7 @@ class JsonReader(MappedReader):
             )
         return super().rows()
 
-    def _given(self) -> Iterator[FileRow]:
+    def given(self) -> Iterator[FileRow]:
         """Yield the records, numbered from 1; results of a batch with their requests.
 
         Raises:
@@ -77,6 +80,34 @@ class JsonReader(MappedReader):
                 "which --requests joins"
             )
 
+    @property
+    def around(self) -> Mapping[str, str]:
+        """The list that the records are in, and what is left out beside it."""
+        if self._list is None:
+            return {}
+        top = self._list.path.partition(".")[0]
+        beside = dict.fromkeys((name for name in names_in(self._file) if name != top), LEFT_OUT)
+        return {self._list.path: "records", **beside, **dict.fromkeys(self._shared, "records")}
+
+    @cached_property
+    def _shared(self) -> dict[str, Any]:
+        """The question and passages of all records, where they stand beside their list."""
+        if self._list is None or self._file.path.stat().st_size > self._file.limit:
+            return {}
+        whole = self._file.load()
+        beside = _without_lists(whole) if isinstance(whole, dict) else {}
+        given = map_columns(tuple(beside), None, needed=None, samples=[beside])
+        own = map_columns(columns_of(self._list.first), None, needed=None, samples=self._list.first)
+        names = {given[f] for f in _SHARED if f in given and own.keys().isdisjoint((f, "messages"))}
+        return {name: beside[name] for name in names}
+
+    def _with_shared(self, shared: Mapping[str, Any], row: FileRow) -> FileRow:
+        try:
+            record = {**shared, **row.value}
+        except (InputError, TypeError):
+            return row  # which says so when its turn comes
+        return self._file.row(row.line, to_json(record), row.unit, row.number)
+
     @cached_property
     def _requests(self) -> BatchRequests | None:
         path = self._options.requests
@@ -84,7 +115,8 @@ class JsonReader(MappedReader):
 
     def _rows(self) -> Iterator[FileRow]:
         if self._list is not None:
-            return rows_at(self._file, self._list)
+            rows, shared = rows_at(self._file, self._list), self._shared
+            return map(partial(self._with_shared, shared), rows) if shared else rows
         if self._is_chat:
             chat = to_json({"messages": self._file.load()})
             return iter([self._file.row(1, chat, "record", 1)])
@@ -139,9 +171,9 @@ class JsonReader(MappedReader):
         rank, likeliest = max(
             ranks, key=lambda ranked: (ranked[0], ranked[1].size), default=((False, 0), None)
         )
-        return None if likeliest is None or self._is_record(rank) else likeliest
+        return None if likeliest is None or self._is_record(rank, likeliest.size) else likeliest
 
-    def _is_record(self, rank: tuple[bool, int]) -> bool:
+    def _is_record(self, rank: tuple[bool, int], size: int) -> bool:
         """Say whether the file's one object is a record itself, and not only around its list."""
         try:
             value = from_json(self._file.whole(values=True))
@@ -149,6 +181,8 @@ class JsonReader(MappedReader):
             return False  # too large to be one
         if not rank[1] and not self._options.columns and is_packed(value):
             return True  # a table, whose list is of what its columns are called
+        if (size == 1 or not rank[1]) and self._rank([value])[1] > rank[1]:
+            return True  # the list has one part of it, or what is none of its answers
         own = self._rank([value], without_lists=True)
         return own >= rank and (own[1] > 0 or own[0] > rank[0])
 
@@ -174,9 +208,13 @@ def _without_lists(value: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: _without_lists(inner)
         if isinstance(inner, Mapping)
-        else ([] if isinstance(inner, list) else inner)
+        else ([] if isinstance(inner, list) and any(map(_is_object, inner)) else inner)
         for name, inner in value.items()
     }
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, Mapping)
 
 
 def _fields(columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> int:

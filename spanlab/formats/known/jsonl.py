@@ -37,19 +37,21 @@ something. ``hard`` absent and ``hard`` empty differ: "those above 0.5" and "non
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from spanlab.base.errors import InputError
+from spanlab.doors import Export
 from spanlab.formats import reader
 from spanlab.formats.files import FileRow, InputFile
-from spanlab.formats.known.node_lines import NodeLines
+from spanlab.formats.known.node_lines import NodeLines, node_lines
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import (
     FormatEntry,
+    Preamble,
     check_meta,
     input_error,
     language,
@@ -342,4 +344,26 @@ def _evidence(quotes: Sequence[Evidence]) -> list[dict[str, Any]]:
     ]
 
 
-FORMAT = FormatEntry(name="spanlab", title="spanlab JSONL", reader=SpanlabReader, order=10)
+def chunks(records: Iterable[Record], settings: DatasetSettings) -> Iterator[bytes]:
+    """Yield the line of each record, behind what the dataset asks and shared processes' nodes."""
+    if settings.attributes or settings.questions:
+        yield Preamble(questions_line(settings))
+    written_ids: set[str] = set()
+    for record in records:
+        process = record.item.process
+        if isinstance(process, SharedProcess) and process.id not in written_ids:
+            written_ids.add(process.id)
+            yield from map(Preamble, node_lines(process))
+        yield dumps(record)
+
+
+FORMAT = FormatEntry(
+    name="spanlab",
+    title="spanlab JSONL",
+    reader=SpanlabReader,
+    chunks=chunks,
+    asks=True,
+    endings=(".jsonl", ".ndjson"),
+    export=Export("spanlab JSONL", "Everything, lossless; can be imported again."),
+    order=10,
+)

@@ -1,11 +1,12 @@
-"""Answers whose parts are judged: FELM's segments, FActScore's facts, FAVA's tags.
+"""Answers whose parts are judged, of FELM, RAGBench, FActScore and FAVA.
 
     {"prompt", "response", "segmented_response": [text, …], "labels": [true, …], "type", "comment"}
+    {"response", "response_sentences": [[key, …], …], "unsupported_response_sentence_keys": [key]}
     {"input", "output", "annotations": [{"text", "human-atomic-facts": [{"text", "label": "NS"}]}]}
     {"prompt", "output", "annotated": "… <entity><mark>1889</mark><delete>1989</delete></entity>"}
 
-A segment that is not true is a span, as are words that FAVA deletes or puts in a tag alone, with
-the kind of error as label; what FAVA inserts between ``<mark>`` is not in the answer. A fact is a
+A part that is not true is a span, as are words that FAVA deletes or puts in a tag alone, with the
+kind of error as label; what FAVA inserts between ``<mark>`` is not in the answer. A fact is a
 claim, with the sentence that it was taken from. A part that does not stand in the answer is a claim
 without a place; of repeated texts the order says which is meant.
 """
@@ -17,22 +18,14 @@ from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
-from pydantic_core import from_json
-
-from spanlab.base.errors import InputError
-from spanlab.formats.files import FileRow
 from spanlab.formats.known.claims import verdict_of
+from spanlab.formats.known.json_table import JsonReader
 from spanlab.formats.quotes import span_at
-from spanlab.formats.reader import FormatEntry, FormatReader, checked, is_missing, text_of
-from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span
+from spanlab.formats.reader import FormatEntry
+from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Span
 
 _SEGMENTS, _FACTS, _TAGGED = "segmented_response", "human-atomic-facts", "annotated"
-_USED: Final = frozenset(
-    (
-        *("index", "id", "prompt", "input", "response", "output", "labels", "type", "comment"),
-        *(_SEGMENTS, _TAGGED, "annotations"),
-    )
-)
+_SENTENCES, _UNSUPPORTED = "response_sentences", "unsupported_response_sentence_keys"
 _TAG: Final = re.compile(r"<(/?)(\w+)>")
 _INSERTED, _DELETED = "mark", "delete"
 
@@ -45,38 +38,34 @@ class _Part(NamedTuple):
     note: str | None = None
 
 
-class JudgedPartsReader(FormatReader):
+class JudgedPartsReader(JsonReader):
     """Reads answers with judgements on their parts, one an item."""
 
+    maps_columns = False
     signatures = (
         frozenset(("response", _SEGMENTS, "labels")),
+        frozenset(("response", _SENTENCES, _UNSUPPORTED)),
         frozenset(("output", _TAGGED)),
         frozenset(("output", "topic", "annotations")),
     )
+    judgements = frozenset(
+        (*("labels", "type", "comment", "annotations", "index"), _SEGMENTS, _TAGGED, _SENTENCES)
+    ) | {_UNSUPPORTED}
 
-    def _record(self, row: FileRow) -> Record:
-        try:
-            line = from_json(row.raw)
-        except ValueError as error:
-            raise InputError(f"not valid JSON: {error}") from None
-        answer = line.get("response", line.get("output"))
-        if not isinstance(answer, str) or not answer:
-            raise InputError("there is no answer", field="output", expected="a text")
-        question = text_of(line.get("prompt", line.get("input"))) or ""
-        meta = {k: v for k, v in line.items() if k not in _USED and not is_missing(v)}
-        name = text_of(line.get("id", line.get("index"))) or f"record-{row.line}"
-        item = checked(Item(id=name, question=question, answer=answer, meta=meta))
-        gold = _annotation(line, answer)
-        return Record(item=item, annotations=() if gold is None else (gold,))
+    def _gold(self, cells: Mapping[str, Any], marked: Any, item: Item) -> Annotation | None:
+        if isinstance(sentences := cells.get("annotations"), list):
+            claims = tuple(_facts(sentences, item.answer))
+            return Annotation(annotator="gold", kind=AnnotatorKind.GOLD, claims=claims)
+        if isinstance(tagged := cells.get(_TAGGED), str):
+            return _placed(_in_tags(tagged), item.answer)
+        if _SENTENCES in cells:
+            return _placed(_sentences(cells), item.answer)
+        return _placed(_segments(cells), item.answer) if _SEGMENTS in cells else None
 
 
-def _annotation(line: Mapping[str, Any], answer: str) -> Annotation | None:
-    if isinstance(sentences := line.get("annotations"), list):
-        claims = tuple(_facts(sentences, answer))
-        return Annotation(annotator="gold", kind=AnnotatorKind.GOLD, claims=claims)
-    if isinstance(tagged := line.get(_TAGGED), str):
-        return _placed(list(_in_tags(tagged)), answer)
-    return _placed(list(_segments(line)), answer) if _SEGMENTS in line else None
+def _sentences(line: Mapping[str, Any]) -> Iterator[tuple[_Part, bool]]:
+    for key, text in line[_SENTENCES]:
+        yield _Part(text), key in (line.get(_UNSUPPORTED) or ())
 
 
 def _facts(sentences: list[Any], answer: str) -> Iterator[Claim]:
@@ -115,7 +104,7 @@ def _in_tags(tagged: str) -> Iterator[tuple[_Part, bool]]:
             open_tags.remove(tag[2])
 
 
-def _placed(parts: list[tuple[_Part, bool]], answer: str) -> Annotation:
+def _placed(parts: Iterator[tuple[_Part, bool]], answer: str) -> Annotation:
     """Return labels at the places of parts that follow each other in an answer."""
     spans: list[Span] = []
     claims: list[Claim] = []

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
 from spanlab.base.errors import InputError
+from spanlab.doors import Export
 from spanlab.formats import reader
 from spanlab.formats.cells import passages_in
 from spanlab.formats.columns import map_columns
@@ -40,6 +41,7 @@ from spanlab.formats.known.labelstudio_tasks import (
     TaskResult,
     tasks_of,
 )
+from spanlab.formats.known.labelstudio_writer import tasks
 from spanlab.formats.limits import TOGETHER, too_many
 from spanlab.formats.quotes import OffsetReader, OffsetUnit, RegionPlace, span_at
 from spanlab.formats.read_options import ControlResponse, ReadOptions
@@ -58,6 +60,7 @@ from spanlab.schema import (
 
 GOLD = "gold"  # whose annotations are gold labels
 _UNNAMED_MODEL = "prediction"
+_OF_ITEM = frozenset(("id", "lang", "question", "passages"))  # fields that its data may have
 _PEOPLE = frozenset((AnnotatorKind.PERSON, AnnotatorKind.GOLD))
 _RESPONSES: TypeAdapter[Responses] = TypeAdapter(Responses)
 _RESPONSE_TYPES = frozenset({"choices", "rating", "number", "textarea"})
@@ -120,7 +123,7 @@ class LabelStudioReader(reader.FormatReader):
             yield from self._file.rows()
             return
         self._is_short = True
-        rows = self._file.rows() if is_json else _ShortTable(self._file, self._options).rows()
+        rows = self._file.rows() if is_json else CsvReader(self._file, self._options).given()
         records, size = [], 0
         for row in rows:
             size += len(row.raw)
@@ -270,13 +273,6 @@ class LabelStudioReader(reader.FormatReader):
         return shorter
 
 
-class _ShortTable(CsvReader):
-    """A CSV export, whose columns are those of the tasks."""
-
-    def _map(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-        return {}
-
-
 def _take_own(
     person: TaskAnnotation, own: list[OwnAnnotation], all_own: Sequence[OwnAnnotation]
 ) -> OwnAnnotation | None:
@@ -308,11 +304,7 @@ def _item(task: ExportedTask, field: str, row: FileRow, options: ReadOptions) ->
     other_fields = [key for key in task.data if key not in (field, OWN, SHOWN)]
     mapping = {name: key for name, key in (options.columns or {}).items() if name != "answer"}
     names = map_columns(other_fields, mapping, needed=None)
-    names.pop("answer", None)
-    names.pop("spans", None)
-    names.pop("messages", None)
-    names.pop("reference", None)
-    names.pop("model", None)
+    names = {name: column for name, column in names.items() if name in _OF_ITEM}
     data = {name: task.data[column] for name, column in names.items()}
     meta = data_meta if isinstance(data_meta := task.data.get("meta"), dict) else {}
     used = {field, OWN, SHOWN, *names.values(), *(["meta"] if meta else [])}
@@ -417,4 +409,15 @@ def _no_text(file: InputFile, data: dict[str, JsonValue], expected: str) -> Inpu
     )
 
 
-FORMAT = FormatEntry(name="labelstudio", title="Label Studio", reader=LabelStudioReader, order=50)
+FORMAT = FormatEntry(
+    name="labelstudio",
+    title="Label Studio",
+    reader=LabelStudioReader,
+    chunks=tasks,
+    asks=True,
+    around=(b"[\n", b",\n", b"\n]\n"),
+    export=Export(
+        "Label Studio", "Spans as Label Studio imports them.", "json", "application/json"
+    ),
+    order=50,
+)

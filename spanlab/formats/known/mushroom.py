@@ -7,18 +7,19 @@ are out, ``soft_labels``, ``hard_labels`` and (validation v2) each annotator's r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import to_json
 
+from spanlab.doors import Export
 from spanlab.formats import reader
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.quotes import interval_at, span_at
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import FormatEntry, checked, language
-from spanlab.output.figures import counted
+from spanlab.output.figures import counted, named_ids
 from spanlab.schema import Annotation, AnnotatorKind, Item, Probability, Record, Span
 from spanlab.text.labels import flatten, hard_of
 
@@ -41,18 +42,25 @@ class PublishedLabel(BaseModel):
     prob: Annotated[Probability, BeforeValidator(_rounded)]
 
 
-class _PublishedLine(BaseModel):
-    """A published line; what we have no field for is kept as it is."""
+class LabelsLine(BaseModel):
+    """What a published line and one of a submission say of an item's labels."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, protected_namespaces=())
 
     id: str = Field(coerce_numbers_to_str=True)
     lang: str | None = None
-    model_input: str = ""
-    model_output_text: str
     soft_labels: tuple[PublishedLabel, ...] | None = None
     hard_labels: tuple[tuple[Place, Place], ...] | None = None
     annotations: dict[str, tuple[tuple[Place, Place], ...]] | None = None
+
+
+class _PublishedLine(LabelsLine):
+    """A published line; what we have no field for is kept as it is."""
+
+    model_config = ConfigDict(extra="allow")
+
+    model_input: str = ""
+    model_output_text: str
 
 
 class MushroomReader(reader.FormatReader):
@@ -94,8 +102,7 @@ class MushroomReader(reader.FormatReader):
             (self._clipped, "raw span", "clipped by one character, at the end of the answer"),
         ):
             if ids:
-                names = list(dict.fromkeys(ids))
-                shown = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+                shown = named_ids(list(dict.fromkeys(ids)), _NAMED)
                 told = f"{counted(len(ids), spans)} {done}: {shown}"
                 self._options.on_warning(f"{self._file.name}: {told}")
 
@@ -158,4 +165,17 @@ def dumps(item_id: str, annotation: Annotation) -> bytes:
     )
 
 
-FORMAT = FormatEntry(name="mushroom", title="Mu-SHROOM", reader=MushroomReader, order=20)
+def chunks(records: Iterable[Record]) -> Iterator[bytes]:
+    """Yield a line of a submission for each record, which has one annotation."""
+    return (dumps(record.item.id, record.annotations[0]) for record in records)
+
+
+FORMAT = FormatEntry(
+    name="mushroom",
+    title="Mu-SHROOM",
+    reader=MushroomReader,
+    chunks=chunks,
+    of_one=True,
+    export=Export("Mu-SHROOM", "Soft and hard labels of one annotator, as the task submits them."),
+    order=20,
+)

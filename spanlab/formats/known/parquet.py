@@ -13,8 +13,9 @@ from io import BytesIO
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from spanlab.base.errors import InputError
+from spanlab.doors import Export
 from spanlab.formats.files import InputFile
-from spanlab.formats.known.analysis_table import CellsRow
+from spanlab.formats.known.analysis_table import CellsRow, write_parquet
 from spanlab.formats.known.arrow import SchemaReader, decode_dictionaries, rows_of
 from spanlab.formats.limits import UNPACKED, most_unpacked, too_large
 from spanlab.formats.read_options import ReadOptions
@@ -245,4 +246,17 @@ def _read_bytes(data: BytesIO, count: int) -> bytes:
     return chunk
 
 
-FORMAT = FormatEntry(name="parquet", title="Parquet", reader=ParquetReader, order=180)
+FORMAT = FormatEntry(
+    name="parquet",
+    title="Parquet",
+    reader=ParquetReader,
+    whole=write_parquet,
+    endings=(".parquet",),
+    export=Export(
+        "Parquet",
+        "The same rows, for pandas and the like.",
+        "parquet",
+        "application/vnd.apache.parquet",
+    ),
+    order=180,
+)

@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
+from spanlab.base.errors import InputError
 from spanlab.formats import reader
 from spanlab.formats.cells import passages_in
 from spanlab.formats.files import FileRow
@@ -100,8 +101,8 @@ class ProdigyReader(reader.FormatReader):
 
 def _text_of(row: FileRow) -> bytes:
     try:
-        line = from_json(row.raw)
-    except ValueError:
+        line = row.value
+    except InputError:
         return row.beginning  # no JSON, which is said when its turn comes
     return to_json(line.get("text") if isinstance(line, dict) else line)
 

@@ -28,7 +28,7 @@ from spanlab.formats.reader import FormatEntry, checked
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record
 
 SOURCES = "source_info.jsonl"
-_HEADING = re.compile(r"^passage \d+:", re.MULTILINE)
+_HEADING = re.compile(r"^(passage \d+):", re.MULTILINE)
 _LANGUAGE = "en"  # of the whole corpus
 
 
@@ -139,15 +139,16 @@ def _default_sources(path: Path) -> Path:
 
 def _split(passages: str) -> Iterator[Passage]:
     """Split "passage 1:… passage 2:…"; without such headings it is one passage."""
-    headings = list(_HEADING.finditer(passages))
-    if not headings:
-        yield Passage(text=passages)
-        return
-    ends = [heading.start() for heading in headings[1:]] + [len(passages)]
-    for heading, end in zip(headings, ends, strict=True):
-        text = passages[heading.end() : end].strip("\n")
-        if text.strip():
-            yield Passage(text=text, title=heading[0].rstrip(":"))
+    for title, text in _numbered(passages) or [(None, passages)]:
+        yield Passage(text=text, title=title)
+
+
+def _numbered(text: str) -> list[tuple[str | None, str]]:
+    """Return the headings in a text that number its passages, with what stands below each."""
+    headings = list(_HEADING.finditer(text))
+    ends = [*(heading.start() for heading in headings[1:]), len(text)]
+    below = [text[h.end() : end].strip("\n") for h, end in zip(headings, ends, strict=False)]
+    return [(h[1], part) for h, part in zip(headings, below, strict=True) if part.strip()]
 
 
 def _gold(line: _Response) -> Iterator[Annotation]:
@@ -168,7 +169,6 @@ def _label_extras(line: _Response) -> dict[str, JsonValue]:
     return {"labels": extras} if any(extras) else {}
 
 
-_NUMBERED: Final = re.compile(r"^passage \d+:[ \t]*", re.MULTILINE)
 _ASKED: Final = "question:\n"
 _KINDS: Final = ("text", "article", "document", "structured data")  # of what stands below a line
 _REFUSAL: Final = "In case the passages do not contain"
@@ -184,17 +184,13 @@ class ApartPrompt(NamedTuple):
 
 def split_prompt(prompt: str) -> ApartPrompt | None:
     """Return a prompt's question and passages; None if it has none that can be told apart."""
-    numbered = list(_NUMBERED.finditer(prompt))
     body, ended = _without_end(prompt)
-    if numbered:
-        instruction = prompt[: numbered[0].start()].strip()
+    if first := _HEADING.search(body):
+        instruction = body[: first.start()].strip()
         _, marker, question = instruction.partition(_ASKED)
-        ends = [heading.start() for heading in numbered[1:]] + [len(body)]
-        texts = [
-            body[heading.end() : end].strip("\n")
-            for heading, end in zip(numbered, ends, strict=True)
-        ]
-        passages = tuple(Passage(text=text) for text in texts if text.strip())
+        passages = tuple(
+            Passage(text=text.lstrip(" \t").strip("\n")) for _, text in _numbered(body)
+        )
         return ApartPrompt(question.partition("\n")[0].strip() if marker else instruction, passages)
     place = 0
     task = 0

@@ -15,14 +15,11 @@ from __future__ import annotations
 
 import math
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from pydantic_core import from_json
-
-from spanlab.formats.reader import parse_list
+from spanlab.formats.reader import parse_list, parse_object
 
 EVENTS: Final = "events"  # the attribute that pydantic-ai has its messages in; ours for all
 _FAILED: Final = frozenset(("ERROR", "STATUS_CODE_ERROR", "2"))
@@ -111,40 +108,66 @@ def spans_in(request: Any) -> Iterator[dict[str, Any]]:
     Raises:
         KeyError, TypeError, ValueError: it is none of these.
     """
+    return (placed.span for placed in placed_spans(request))
+
+
+class PlacedSpan(NamedTuple):
+    """A span, and its request as it stands, without the other spans in it."""
+
+    span: dict[str, Any]
+    source: Any
+
+
+def placed_spans(request: Any) -> Iterator[PlacedSpan]:
+    """Yield what ``spans_in`` yields, each with its source."""
     if isinstance(request, list):  # a trace of Zipkin's API
         for part in request:
-            yield from spans_in(part)
+            yield from placed_spans(part)
         return
     trace, data = (_parsed(request.get(name)) for name in ("trace", "data"))
-    resources = _first(request, _RESOURCES)
+    resources = next((name for name in _RESOURCES if request.get(name) is not None), None)
     if resources is not None:
-        yield from _otlp(resources)
+        yield from _otlp(request[resources], resources)
     elif isinstance(request.get("observations"), list):
-        about = _renamed(trace if isinstance(trace, dict) else request, _OF_TRACE)
-        name = (trace if isinstance(trace, dict) else request).get("id")
-        for span in request["observations"]:
-            yield _span({"traceId": name, **span}, about)
+        whole = trace if isinstance(trace, dict) else request
+        about, own = _renamed(whole, _OF_TRACE), {"traceId": whole.get("id")}
+        yield from _listed(request, "observations", about, lambda _: own)
     elif isinstance(trace, dict) or isinstance(data, dict):  # Tempo's and MLflow's
+        held = "trace" if isinstance(trace, dict) else "data"
         inner = trace if isinstance(trace, dict) else data
-        yield from spans_in({**inner, **(request.get("info") or {})})
+        for placed in placed_spans({**inner, **(request.get("info") or {})}):
+            own = {name: placed.source[name] for name in inner}
+            yield placed._replace(source={**request, held: own})
     elif isinstance(data, list):  # a page of Phoenix's, Langfuse's, Jaeger's or Datadog's
         for part in data:
-            yield from spans_in(part)
+            for placed in placed_spans(part):
+                yield placed._replace(source={**request, "data": [placed.source]})
     elif isinstance(request.get("spans"), list):
         about = request.get("trace_metadata") or {}
         processes = request.get("processes") or {}
-        for span in request["spans"]:
-            process = processes.get(span.get("processID")) or {}
-            yield _span({**process, **span}, about)
+        yield from _listed(
+            request, "spans", about, lambda span: processes.get(span.get("processID")) or {}
+        )
     else:
-        yield _span(request, {})
+        yield PlacedSpan(_span(request, {}), request)
 
 
-def _otlp(resources: Any) -> Iterator[dict[str, Any]]:
+def _listed(
+    request: Any, name: str, about: Mapping[str, Any], shared: Callable[[Any], Mapping[str, Any]]
+) -> Iterator[PlacedSpan]:
+    """Yield the spans in a list of a request, with what each shares with others."""
+    for span in request[name]:
+        yield PlacedSpan(_span({**shared(span), **span}, about), {**request, name: [span]})
+
+
+def _otlp(resources: Any, name: str) -> Iterator[PlacedSpan]:
     for resource in resources:
         about = _plain((resource.get("resource") or {}).get("attributes"))
-        for scope in resource.get("scopeSpans") or resource.get("scope_spans") or ():
-            yield from (_span(span, about) for span in scope["spans"])
+        scopes = "scopeSpans" if resource.get("scopeSpans") else "scope_spans"
+        for scope in resource.get(scopes) or ():
+            for span in scope["spans"]:
+                source = {name: [{**resource, scopes: [{**scope, "spans": [span]}]}]}
+                yield PlacedSpan(_span(span, about), source)
 
 
 def _span(said: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
@@ -193,10 +216,7 @@ def _opened(span: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _parsed(cell: Any) -> Any:
     """Return the object or list that a table's cell is in JSON or Python; else the cell."""
-    if isinstance(cell, str) and cell.startswith("{"):
-        with suppress(ValueError):
-            return from_json(cell)
-    return parse_list(cell)
+    return parse_list(parse_object(cell))
 
 
 def _attributes(span: Mapping[str, Any]) -> dict[str, Any]:

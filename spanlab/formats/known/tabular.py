@@ -17,10 +17,10 @@ from contextlib import suppress
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import PurePath
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError, from_json, to_json
+from pydantic_core import PydanticSerializationError, to_json
 
 from spanlab.base.errors import InputError
 from spanlab.formats import reader
@@ -37,7 +37,7 @@ from spanlab.formats.cells import (
     question_in,
     turn_in,
 )
-from spanlab.formats.chats import answers_in, is_chat
+from spanlab.formats.chats import SAYS, answers_in, is_chat
 from spanlab.formats.columns import map_columns, model_in, paths, value_at, without
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.known.analysis_table import (
@@ -54,13 +54,15 @@ from spanlab.formats.reader import (
     checked,
     is_missing,
     language,
+    parse_object,
     text_of,
     within,
 )
 from spanlab.formats.shapes import untyped
-from spanlab.formats.sides import Sides, sides_in
-from spanlab.output.figures import counted
-from spanlab.schema import Item, Passage, Record
+from spanlab.formats.sides import SideBySide, Sides, packing_in
+from spanlab.formats.threads import Thread, thread_in
+from spanlab.output.figures import counted, named_ids
+from spanlab.schema import Annotation, Item, Passage, Record
 
 SAMPLES: Final = 50  # records that are looked at to tell what their columns hold
 _SAMPLED: Final = 1 << 22  # bytes after which these are enough
@@ -92,6 +94,7 @@ class MappedReader(reader.FormatReader):
     """Reads records whose columns are named by the user, or have common names."""
 
     maps_columns = True
+    judgements: ClassVar[frozenset[str]] = frozenset()  # columns that ``_gold`` is made of
 
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
@@ -105,22 +108,30 @@ class MappedReader(reader.FormatReader):
 
     def records(self) -> Iterator[FileRow]:
         """Yield the records as JSON objects: those of the file, or each of their sides."""
-        rows = self._given()
+        rows = self.given()
+        if self._thread is not None:
+            return self._thread.joined(rows, self._file)
         return rows if self._sides is None else chain.from_iterable(map(self._apart, rows))
 
     @abstractmethod
-    def _given(self) -> Iterator[FileRow]:
+    def given(self) -> Iterator[FileRow]:
         """Yield the records as they stand, as JSON objects, numbered from 1."""
 
     @cached_property
-    def _sides(self) -> Sides | None:
+    def _thread(self) -> Thread | None:
+        """How records that are messages are joined to chats; None if they are something else."""
+        if self._options.columns or {*SAYS, "message"}.isdisjoint(self._names_given()):
+            return None
+        return thread_in(self._readable(self.given()))
+
+    @cached_property
+    def _sides(self) -> SideBySide | Sides | None:
         """What the answers in one record are told by; None if it has one, or columns are named."""
         names = () if self._options.columns else self._names_given()
-        sides = None if is_table(names) else sides_in(names)
-        return sides if sides and any(sides) else None
+        return None if is_table(names) else packing_in(names)
 
     def _names_given(self) -> tuple[str, ...]:
-        return tuple(next(self._readable(self._given()), ()))
+        return tuple(next(self._readable(self.given()), ()))
 
     def _apart(self, row: FileRow) -> Iterator[FileRow]:
         try:
@@ -139,7 +150,8 @@ class MappedReader(reader.FormatReader):
     @property
     def sources(self) -> Mapping[str, str]:
         """The columns of the file that a column of the records was made of."""
-        return {} if self._sides is None else self._sides.sources
+        packed = self._thread or self._sides
+        return {} if packed is None else packed.sources
 
     def layout(self) -> RecordLayout:
         """Return what the records look like; without columns if there are none."""
@@ -162,7 +174,7 @@ class MappedReader(reader.FormatReader):
     def finish(self) -> None:
         """Say which items have marked texts whose place in the answer is not known."""
         if self._unplaced:
-            named = ", ".join(self._unplaced[:_NAMED]) + (", …" * (len(self._unplaced) > _NAMED))
+            named = named_ids(self._unplaced, _NAMED)
             self._options.on_warning(
                 f"{self._file.name}: marked texts of {counted(len(self._unplaced), 'item')} do not "
                 "stand in their answers, or more than once; they are kept as claims that are not "
@@ -204,7 +216,7 @@ class MappedReader(reader.FormatReader):
             return record_of(cells)
         names = self._mapping
         theirs = {field: _present(value_at(cells, column)) for field, column in names.items()}
-        used = {names[field] for field in theirs}
+        used = {names[field] for field in theirs} | self.judgements
         label = _label_beside(names.get("model", ""))
         if label and (named := _present(value_at(cells, label))):
             theirs["model"], used = named, used ^ {names["model"], label}
@@ -241,13 +253,18 @@ class MappedReader(reader.FormatReader):
                 meta=_meta(without(cells, used)) | _about(theirs, names),
             )
         )
-        spans = theirs.get("spans")
-        gold = None if spans is None else gold_in(spans, names["spans"], item.answer)
-        self._unplaced += [item.id] if gold is not None and gold.claims else []
-        gold = gold or hallucinated_in(cells, item.answer)
+        gold = self._gold(cells, theirs.get("spans"), item)
         marked = theirs.get("predictions")
         found = marked and predicted_in(marked, names["predictions"], item.answer)
         return Record(item=item, annotations=tuple(filter(None, (gold, found))))
+
+    def _gold(self, cells: Mapping[str, Any], marked: Any, item: Item) -> Annotation | None:
+        """Return what a record says is hallucinated: its marked texts, or all of its answer."""
+        if marked is None:
+            return hallucinated_in(cells, item.answer)
+        gold = gold_in(marked, self._mapping["spans"], item.answer)
+        self._unplaced += [item.id] if gold is not None and gold.claims else []
+        return gold
 
     def _problem(self, error: ValidationError) -> InputError:
         problem = super()._problem(error)
@@ -277,7 +294,7 @@ class TableReader(MappedReader):
     def columns(self) -> tuple[str, ...]:
         """Return the names of the columns; none if there are no rows."""
         header = self._header()
-        if self._sides is not None:
+        if self._sides is not None or self._thread is not None:
             return super().columns()
         is_nested = not (_GIVEN | _LOGGED).isdisjoint(map(str.lower, header))
         return tuple(dict.fromkeys((*header, *super().columns()))) if is_nested else header
@@ -289,7 +306,7 @@ class TableReader(MappedReader):
     def _header(self) -> tuple[str, ...]:
         """Return the columns as they stand; none if there are no rows."""
 
-    def _given(self) -> Iterator[FileRow]:
+    def given(self) -> Iterator[FileRow]:
         """Yield the rows as JSON objects, numbered from 1 without the header.
 
         Raises:
@@ -342,10 +359,7 @@ def _meta(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cells_of(row: FileRow) -> dict[str, Any]:
-    try:
-        cells = from_json(row.raw, allow_inf_nan=False)
-    except ValueError as error:
-        raise InputError(f"not valid JSON: {error}") from None
+    cells = row.value
     if not isinstance(cells, dict):
         raise InputError("the record is not an object", found=cells, expected="a JSON object")
     cells = untyped(cells)
@@ -361,11 +375,7 @@ def _is_object_text(value: Any) -> bool:
 
 def _given_inside(name: str, value: Any, inside: frozenset[str]) -> Any:
     """Return what a model was given, which some write as JSON in a text, as an object."""
-    if name.lower() not in inside or not _is_object_text(value):
-        return value
-    with suppress(ValueError):
-        value = from_json(value, allow_inf_nan=False)
-    return value
+    return parse_object(value) if name.lower() in inside else value
 
 
 def _number(cell: Any) -> Any:

@@ -25,11 +25,12 @@ from pydantic_core import from_json, to_json
 
 from spanlab.base.errors import InputError
 from spanlab.formats import reader
-from spanlab.formats.files import FileRow
+from spanlab.formats.field_report import REPORTED
+from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.json_rows import is_single, printed_objects
 from spanlab.formats.known.csv_table import CsvReader, column_names
 from spanlab.formats.known.parquet import PARQUET, ParquetReader
-from spanlab.formats.known.span_files import holds_spans, spans_in
+from spanlab.formats.known.span_files import holds_spans, placed_spans
 from spanlab.formats.known.spans import (
     USERS,
     Span,
@@ -41,6 +42,7 @@ from spanlab.formats.known.spans import (
 )
 from spanlab.formats.known.trace import ABOUT, Trace, note_span, replies_of
 from spanlab.formats.limits import TOGETHER, too_many
+from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import FormatEntry, NoAnswer, checked
 from spanlab.formats.recording import SOURCE, Recorder
 from spanlab.schema import Item, Passage, Process, Record
@@ -56,6 +58,16 @@ class TraceReader(reader.FormatReader):
         """Say whether a record holds spans or is one."""
         return holds_spans(record)
 
+    def __init__(self, file: InputFile, options: ReadOptions) -> None:
+        super().__init__(file, options)
+        self._sources: dict[str, dict[str, Any]] = {}  # trace → span → what it is made of
+
+    def source(self, row: FileRow) -> Any:
+        """Return the requests of a trace, each with one of its spans."""
+        spans = from_json(row.beginning)
+        sources = self._sources.get(spans[0]["trace"], {})
+        return [sources[str(span["id"])] for span in spans if str(span["id"]) in sources]
+
     def rows(self) -> Iterator[FileRow]:
         """Yield the spans of each trace as one row, or a row for each turn of a chat in it.
 
@@ -70,8 +82,10 @@ class TraceReader(reader.FormatReader):
             if size > TOGETHER * self._file.limit:
                 raise too_many("the file", self._file.limit, self._file.name, row.line)
             try:
-                for span in spans_in(from_json(row.raw)):
+                for span, source in placed_spans(from_json(row.raw)):
                     lines.setdefault(span["trace"], row.line)
+                    if len(lines) <= REPORTED:
+                        self._sources.setdefault(span["trace"], {})[str(span["id"])] = source
                     traces.setdefault(span["trace"], []).append(span)
             except (ValueError, TypeError, AttributeError, KeyError) as error:
                 raise InputError(

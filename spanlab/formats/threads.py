@@ -1,0 +1,114 @@
+"""Messages that stand alone, one a record, joined to the chats that they belong to.
+
+    {"message_id", "parent_id", "role": "prompter", "text", "message_tree_id"}     OpenAssistant
+    {"session_id", "role": "user", "content"}                                      logs of chats
+
+Every message of the model is a record, with the chat that led to it: the messages that its parents
+are, or those before it that have the same chat's id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from pydantic_core import to_json
+
+from spanlab.base.errors import InputError
+from spanlab.formats.chats import is_said_by_model, is_user, places_in, without_classes
+from spanlab.formats.columns import map_columns, words_of
+from spanlab.formats.files import FileRow, InputFile
+from spanlab.formats.limits import TOGETHER, too_many
+from spanlab.formats.reader import parse_object
+
+_OWN: Final = ("message id", "id", "uuid", "uid")
+_PARENT: Final = ("parent id", "parent message id", "parent", "parent uuid", "reply to")
+_CHAT: Final = tuple(
+    f"{owner} {noun}".strip()
+    for owner in ("conversation", "session", "thread", "chat", "dialogue", "dialog", "message tree")
+    for noun in ("id", "uuid", "hash", "")
+)
+
+
+class Thread(NamedTuple):
+    """The columns by which messages are joined; "" for one that is not there."""
+
+    role: str
+    text: str
+    own: str
+    parent: str
+    chat: str
+    sources: Mapping[str, str]  # the columns of the file that one of the joined records is made of
+
+    def joined(self, rows: Iterator[FileRow], file: InputFile) -> Iterator[FileRow]:
+        """Yield a record for each message of the model, with the ``messages`` up to it.
+
+        Raises:
+            InputError: the file is too large to be held.
+        """
+        said: list[tuple[FileRow, Mapping[str, Any]]] = []
+        size = 0
+        for row in rows:
+            size += len(row.beginning)
+            if size > TOGETHER * file.limit:
+                raise too_many("the file", file.limit, file.name, row.line)
+            try:
+                said.append((row, _unpacked(row.value)))
+            except (AttributeError, InputError):
+                yield row  # which says so when its turn comes
+        by_id = {str(message.get(self.own)): message for _, message in said} if self.own else {}
+        chats: dict[str, list[Mapping[str, Any]]] = {}
+        for row, message in said:
+            name = str(message.get(self.chat))
+            chat = chats.setdefault(name, [])
+            chat.append(message)
+            if is_said_by_model(message):
+                path = self._path(message, by_id) if self.parent else chat
+                own = message.get(self.own) or f"{name if self.chat else 'message'}-{len(chat)}"
+                yield file.row(row.line, to_json(self._record(path, own)), row.unit, row.number)
+
+    def _path(
+        self, message: Mapping[str, Any], by_id: Mapping[str, Mapping[str, Any]]
+    ) -> list[Mapping[str, Any]]:
+        """Return a message behind its parents, the first of them first."""
+        path = [message]
+        while (parent := by_id.get(str(path[-1].get(self.parent)))) and parent not in path:
+            path.append(parent)
+        return path[::-1]
+
+    def _record(self, path: Sequence[Mapping[str, Any]], name: Any) -> dict[str, Any]:
+        about = {k: v for k, v in path[-1].items() if k not in (self.role, self.text)}
+        about.pop(self.own, None)
+        return {"id": name, "messages": path, **about}
+
+
+def thread_in(samples: Iterable[Mapping[str, Any]]) -> Thread | None:
+    """Return how records are joined if each is a message, of which some are the user's."""
+    given = iter(samples)
+    first = _unpacked(as_given := next(given, {}))
+    places = places_in(first)
+    if places is None:
+        return None
+    others = list(map(_unpacked, given))
+    if not any(map(is_user, (first, *others))) or {places} != {places, *map(places_in, others)}:
+        return None
+    columns = tuple(first)
+    if map_columns(columns, None, needed=None).get("answer", places.text) != places.text:
+        return None
+    named = {words_of(column): column for column in reversed(columns)}
+    own, parent, chat = (
+        next((named[name] for name in names if name in named), "")
+        for names in (_OWN, _PARENT, _CHAT)
+    )
+    made_of = dict.fromkeys(name if name in as_given else "message" for name in places)
+    sources = {"messages": ", ".join(made_of), "id": own or "id"}
+    return Thread(*places, own, parent if own else "", chat, sources)
+
+
+def _unpacked(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a record with the message in its field ``message``, maybe as JSON, at its top."""
+    message = without_classes(parse_object(record.get("message")))
+    is_inside = isinstance(message, Mapping) and places_in(message) is not None
+    return (
+        {**{k: v for k, v in record.items() if k != "message"}, **message} if is_inside else record
+    )
