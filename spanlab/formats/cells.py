@@ -382,12 +382,21 @@ def hallucinated_in(fields: Mapping[str, Any], answer: str) -> Annotation | None
 
     As nothing says which of its words are wrong, a hallucinated answer has a claim without a place.
     """
-    said = next(((name, fields[name]) for name in _WHOLE if name in fields), ("", None))
-    is_wrong = _WHOLE.get(said[0], {}).get(str(said[1]).strip().lower().removesuffix(".0"))
-    if is_wrong is None:
+    name = judging_field(fields)
+    if name is None:
         return None
+    is_wrong = _WHOLE[name][_word(fields[name])]
     claims = (Claim(text=answer, verdict="not-supported"),) if is_wrong else ()
     return Annotation(annotator="gold", kind=AnnotatorKind.GOLD, claims=claims)
+
+
+def judging_field(fields: Mapping[str, Any]) -> str | None:
+    """Return the field that says whether the whole answer is hallucinated; None if none does."""
+    return next((n for n, words in _WHOLE.items() if _word(fields.get(n)) in words), None)
+
+
+def _word(value: Any) -> str:
+    return str(value).strip().lower().removesuffix(".0")
 
 
 _JUDGED: Final = {  # words that say so wherever they stand

@@ -89,8 +89,9 @@ def thread_in(samples: Iterable[Mapping[str, Any]]) -> Thread | None:
     places = places_in(first)
     if places is None:
         return None
-    others = list(map(_unpacked, given))
-    if not any(map(is_user, (first, *others))) or {places} != {places, *map(places_in, others)}:
+    messages = [first, *map(_unpacked, given)]
+    both_speak = any(map(is_user, messages)) and any(map(is_said_by_model, messages))
+    if not both_speak or {places} != set(map(places_in, messages)):
         return None
     columns = tuple(first)
     if map_columns(columns, None, needed=None).get("answer", places.text) != places.text:

@@ -32,6 +32,7 @@ from spanlab.formats.cells import (
     gold_in,
     hallucinated_in,
     is_reply,
+    judging_field,
     passages_in,
     predicted_in,
     question_in,
@@ -100,6 +101,7 @@ class MappedReader(reader.FormatReader):
         super().__init__(file, options)
         self._stem = PurePath(file.name).name.split(".")[0]
         self._mapping: dict[str, str] = {}
+        self._judging = ""  # the column that says whether a whole answer is hallucinated
         self._unplaced: list[str] = []  # ids of items whose marked texts are not where one sees
 
     def columns(self) -> tuple[str, ...]:
@@ -145,7 +147,8 @@ class MappedReader(reader.FormatReader):
     @property
     def fields(self) -> Mapping[str, str]:
         """Which field of ours is read from each column."""
-        return {column: field for field, column in self._mapping.items()}
+        judged = {self._judging: "labels"} if self._judging else {}
+        return {column: field for field, column in self._mapping.items()} | judged
 
     @property
     def sources(self) -> Mapping[str, str]:
@@ -261,6 +264,7 @@ class MappedReader(reader.FormatReader):
     def _gold(self, cells: Mapping[str, Any], marked: Any, item: Item) -> Annotation | None:
         """Return what a record says is hallucinated: its marked texts, or all of its answer."""
         if marked is None:
+            self._judging = judging_field(cells) or self._judging
             return hallucinated_in(cells, item.answer)
         gold = gold_in(marked, self._mapping["spans"], item.answer)
         self._unplaced += [item.id] if gold is not None and gold.claims else []
