@@ -95,10 +95,11 @@ class JsonReader(MappedReader):
         if self._list is None or self._file.path.stat().st_size > self._file.limit:
             return {}
         whole = self._file.load()
-        beside = _without_lists(whole) if isinstance(whole, dict) else {}
-        given = map_columns(tuple(beside), None, needed=None, samples=[beside])
+        given = _without_lists(whole) if isinstance(whole, dict) else {}
+        beside = {name: value for name, value in given.items() if value}
+        ours = map_columns(tuple(beside), None, needed=None, samples=[beside])
         own = map_columns(columns_of(self._list.first), None, needed=None, samples=self._list.first)
-        names = {given[f] for f in _SHARED if f in given and own.keys().isdisjoint((f, "messages"))}
+        names = {ours[f] for f in _SHARED if f in ours and own.keys().isdisjoint((f, "messages"))}
         return {name: beside[name] for name in names}
 
     def _with_shared(self, shared: Mapping[str, Any], row: FileRow) -> FileRow:
