@@ -48,7 +48,7 @@ hypothesis.settings.register_profile(
     "spanlab",
     deadline=None,
     derandomize=True,
-    max_examples=40,
+    max_examples=25,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("spanlab")
