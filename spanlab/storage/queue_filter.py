@@ -179,7 +179,7 @@ class QueueFilter:
             yield people <= query.max_annotators
         if query.share is not None:
             yield is_of_share(self.dataset, query.share)
-        if query.known == "none":
+        if query.known == "none" and settings_of(self.connection, self.dataset.name).known:
             yield ~is_known(self.connection, self.dataset, _position)
 
     def _annotator_id(self, name: str) -> int:

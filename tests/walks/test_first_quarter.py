@@ -41,6 +41,7 @@ from trace_homes import KEYS, living
 from spanlab import load
 from spanlab.oplog.operations import FinishItem, SentOperation
 from spanlab.people import logins
+from spanlab.people.own_lists import item_names
 from spanlab.review.span_editor import EditorMessage, ReviewQueue, exchange
 from spanlab.schema import QueueQuery
 from spanlab.storage import Store
@@ -347,6 +348,6 @@ def finish_all(mine: Store, name: str) -> None:
     )
     offered = partial(exchange, mine, ReviewQueue("mine", own, None), EditorMessage())
     while (handle := offered().open) is not None:
-        item = mine.item_of("mine", name, handle)
+        item = item_names(mine, "mine", name).item(handle)
         done = SentOperation(f"{item}-{name}", 1, 0, FinishItem())
         assert not mine.apply("mine", item, name, [done]).refused
