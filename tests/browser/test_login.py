@@ -25,8 +25,11 @@ from spanlab.storage import Store
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 SECRET = "SECRET"
-# Of those that an annotator may not open: what is not in the navigation is not there for Streamlit.
-PAGES = ("export", "compare", "access")
+# Those that an annotator may not open.
+PAGES = (
+    *("export", "datasets", "compare", "adjudicate"),
+    *("memory", "jobs", "access", "detect", "measure", "campaign", "optimise"),
+)
 
 Enter = Callable[..., Page]
 
