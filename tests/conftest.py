@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType
@@ -71,7 +70,7 @@ if "SPANLAB_PICTURES" not in os.environ:  # `make pictures`, of which `make rele
     collect_ignore += ["browser/test_pictures.py"]
 collect_ignore += ["real_model"]  # `make test-model` runs these on a model that somebody has
 collect_ignore += ["peers"]  # nor these: `make test-peers` runs them in an environment of their own
-pytest_plugins = ["forked_workers", "model_fixtures", "postgres"]
+pytest_plugins = ["model_fixtures", "postgres"]
 
 _LONGEST = {
     "test_accessibility.py",
@@ -102,21 +101,16 @@ _POSTGRESQL = {"postgresql", "shared_settings"}
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the longest tests of the browser first and the longest others last: workers begin there.
+    """Begin with the longest tests, so that no worker is left with them in the end.
 
     Those that start a process, a browser or PostgreSQL, by a fixture or themselves, are marked
     where tests are chosen by marks: to look for them takes seconds.
     """
-    items.sort(key=_place)
+    items.sort(key=lambda item: item.path.name not in _LONGEST)
     known: dict[object, bool] = {}
     for item in items if config.option.markexpr else ():
         if isinstance(item, pytest.Function) and _is_slow(item, known):
             item.add_marker(pytest.mark.slow)
-
-
-def _place(item: pytest.Item) -> tuple[bool, bool]:
-    in_browser, is_long = item.path.parent.name == "browser", item.path.name in _LONGEST
-    return not in_browser, is_long is not in_browser
 
 
 def _is_slow(item: pytest.Function, known: dict[object, bool]) -> bool:
@@ -154,17 +148,8 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(inner)
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Import for all workers what nearly each needs, and let the garbage collector pass over it.
-
-    To pass over what all tests keep saves a tenth of their processor time.
-    """
-    if session.config.getoption("workers") and not session.config.option.collectonly:
-        from forks import preload
-
-        for name in ("dspy", "spacy", "spanlab.jobs.worker", "spanlab.models.model"):
-            import_module(name)
-        preload()
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what all tests keep: a tenth of their processor time."""
     gc.collect()
     gc.freeze()
 

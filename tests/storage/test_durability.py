@@ -24,9 +24,9 @@ _DONE = SetStatus(status=Status.DONE)
 
 _RESTLESS_REVIEWER = """
 import itertools, sys
-from spanlab.oplog import AddSpan, CommentSpan, Redo, Undo
+from spanlab.oplog.operations import AddSpan, CommentSpan, Redo, SentOperation, Undo
 from spanlab.base.settings import Settings
-from spanlab.storage import Store, SentOperation
+from spanlab.storage import Store
 
 session = sys.argv[2]
 with Store.open(Settings.model_validate_json(sys.argv[1])) as store:
@@ -42,9 +42,9 @@ with Store.open(Settings.model_validate_json(sys.argv[1])) as store:
 
 _STUBBORN_REVIEWER = """
 import sys
-from spanlab.oplog import CommentSpan
+from spanlab.oplog.operations import CommentSpan, SentOperation
 from spanlab.base.settings import Settings
-from spanlab.storage import Store, SentOperation
+from spanlab.storage import Store
 
 session, wins, seq = sys.argv[2], 0, 0
 with Store.open(Settings.model_validate_json(sys.argv[1])) as store:

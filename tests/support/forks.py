@@ -15,7 +15,6 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
-from multiprocessing import forkserver
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -33,11 +32,6 @@ _FORKING.set_forkserver_preload(
         *("pandas", "pyarrow", "altair", "spanlab.app.guard"),
     ]
 )
-
-
-def preload() -> None:
-    """Start the process that is forked, for this one and all that are forked from this one."""
-    forkserver.ensure_running()
 
 
 class Fork:
