@@ -6,13 +6,24 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
-from driving import words_item
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, WebSocket, expect
+from driving import idle, words_item
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Locator,
+    Page,
+    ViewportSize,
+    WebSocket,
+    expect,
+)
+from playwright.sync_api import (
+    TimeoutError as NotShown,
+)
 from serving import PATIENCE, Server, patient
 
 from spanlab.people.entrance import change_known
@@ -92,15 +103,26 @@ def _invite(lead: Page, server: Server) -> dict[str, str]:
 def _assign(lead: Page) -> None:
     """Share the items among those who were invited; a name that nobody has is not offered."""
     lead.locator("summary", has_text="Review plan").click()
+    idle(lead)
     assigned = lead.get_by_role("combobox", name="Assigned to")
-    assigned.fill("Zoe")
-    expect(lead.get_by_text("No results")).to_be_visible()
+    _look_for(assigned, "Zoe", lead.get_by_text("No results"))
     for name in TEAM:
-        assigned.fill(name)
-        lead.get_by_role("option", name=name, exact=True).click()
+        option = lead.get_by_role("option", name=name, exact=True)
+        _look_for(assigned, name, option)
+        option.click()
     assigned.press("Escape")
     lead.locator(".st-key-save-plan").get_by_role("button").click()
     expect(lead.get_by_text("Review plan of ours: saved.")).to_be_visible()
+
+
+def _look_for(choice: Locator, name: str, shown: Locator) -> None:
+    """Type a name into a choice, again where the page is drawn anew meanwhile and closes it."""
+    for _ in range(10):
+        choice.fill(name)
+        with suppress(NotShown):
+            shown.wait_for(timeout=3000)
+            return
+    raise AssertionError(f"nothing was shown for {name!r}")
 
 
 def _pass_the_test(page: Page, look: Look = lambda: None) -> None:
@@ -289,9 +311,17 @@ def _another_link(server: Server, name: str) -> str:
 def _adjudicate(lead: Page, server: Server) -> None:
     """Adopt what all agree on, and decide the others by the marks of the first annotator."""
     lead.goto(_page(server, "adjudicate"))
-    lead.get_by_role("button", name="Adopt unanimous items").click()
-    lead.get_by_role("dialog").get_by_role("button", name=re.compile(r"Adopt \d+ items?$")).click()
-    lead.get_by_text(re.compile(r"^\d items? adopted$")).wait_for()
+    adopt = lead.get_by_role("dialog").get_by_role("button", name=re.compile(r"Adopt \d+ items?$"))
+    for _ in range(10):  # where the page is drawn anew meanwhile, its dialog closes
+        idle(lead)
+        with suppress(NotShown):
+            if not adopt.is_visible():
+                lead.get_by_role("button", name="Adopt unanimous items").click(timeout=9000)
+            adopt.click(timeout=9000)
+            lead.get_by_text(re.compile(r"^\d items? adopted$")).wait_for(timeout=9000)
+            break
+    else:
+        raise AssertionError("no item was adopted")
     while not _adjudicated(server):
         _decide(lead, "1", "are decided")
 
