@@ -9,7 +9,8 @@ are, or those before it that have the same chat's id.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from pydantic_core import to_json
@@ -20,6 +21,7 @@ from spanlab.formats.columns import map_columns, words_of
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.limits import TOGETHER, too_many
 from spanlab.formats.reader import parse_object
+from spanlab.output.figures import counted
 
 _OWN: Final = ("message id", "id", "uuid", "uid")
 _PARENT: Final = ("parent id", "parent message id", "parent", "parent uuid", "reply to")
@@ -40,8 +42,12 @@ class Thread(NamedTuple):
     chat: str
     sources: Mapping[str, str]  # the columns of the file that one of the joined records is made of
 
-    def joined(self, rows: Iterator[FileRow], file: InputFile) -> Iterator[FileRow]:
+    def joined(
+        self, rows: Iterator[FileRow], file: InputFile, tell: Callable[[str], None]
+    ) -> Iterator[FileRow]:
         """Yield a record for each message of the model, with the ``messages`` up to it.
+
+        What becomes of the messages is told before the first record.
 
         Raises:
             InputError: the file is too large to be held.
@@ -56,6 +62,7 @@ class Thread(NamedTuple):
                 said.append((row, _unpacked(row.value)))
             except (AttributeError, InputError):
                 yield row  # which says so when its turn comes
+        tell(self._in_words([message for _, message in said]))
         by_id = {str(message.get(self.own)): message for _, message in said} if self.own else {}
         chats: dict[str, list[Mapping[str, Any]]] = {}
         for row, message in said:
@@ -66,6 +73,29 @@ class Thread(NamedTuple):
                 path = self._path(message, by_id) if self.parent else chat
                 own = message.get(self.own) or f"{name if self.chat else 'message'}-{len(chat)}"
                 yield file.row(row.line, to_json(self._record(path, own)), row.unit, row.number)
+
+    def _in_words(self, messages: Sequence[Mapping[str, Any]]) -> str:
+        n_items = sum(map(is_said_by_model, messages))
+        said = f"{counted(len(messages), 'message')}, one a record, became "
+        said += f"{counted(n_items, 'item')}, one for each message of the model; "
+        if not (self.parent or self.chat):
+            return said + "no field says to which chat they belong: they are read as one chat"
+        n_left = self._unanswered(messages)
+        return said + f"{counted(n_left, 'user message')} without an answer left out"
+
+    def _unanswered(self, messages: Sequence[Mapping[str, Any]]) -> int:
+        """Return how many of the users' messages are followed by none of the model's."""
+        if self.parent:
+            answered = {str(each.get(self.parent)) for each in messages if is_said_by_model(each)}
+            return sum(is_user(m) and str(m.get(self.own)) not in answered for m in messages)
+        pending: Counter[str] = Counter()
+        for message in messages:
+            chat = str(message.get(self.chat))
+            if is_user(message):
+                pending[chat] += 1
+            elif is_said_by_model(message):
+                pending[chat] = 0
+        return pending.total()
 
     def _path(
         self, message: Mapping[str, Any], by_id: Mapping[str, Mapping[str, Any]]

@@ -14,7 +14,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import PurePath
 from typing import Any, ClassVar, Final, NamedTuple
@@ -102,6 +102,7 @@ class MappedReader(reader.FormatReader):
         self._stem = PurePath(file.name).name.split(".")[0]
         self._mapping: dict[str, str] = {}
         self._judging = ""  # the column that says whether a whole answer is hallucinated
+        self._joined = ""  # what became of messages that stand alone
         self._unplaced: list[str] = []  # ids of items whose marked texts are not where one sees
 
     def columns(self) -> tuple[str, ...]:
@@ -112,7 +113,7 @@ class MappedReader(reader.FormatReader):
         """Yield the records as JSON objects: those of the file, or each of their sides."""
         rows = self.given()
         if self._thread is not None:
-            return self._thread.joined(rows, self._file)
+            return self._thread.joined(rows, self._file, partial(setattr, self, "_joined"))
         return rows if self._sides is None else chain.from_iterable(map(self._apart, rows))
 
     @abstractmethod
@@ -175,7 +176,9 @@ class MappedReader(reader.FormatReader):
             yield from self._turns(row)
 
     def finish(self) -> None:
-        """Say which items have marked texts whose place in the answer is not known."""
+        """Say what became of messages, and which marked texts have no known place."""
+        if self._joined:
+            self._options.on_warning(f"{self._file.name}: {self._joined}")
         if self._unplaced:
             named = named_ids(self._unplaced, _NAMED)
             self._options.on_warning(
