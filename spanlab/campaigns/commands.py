@@ -30,10 +30,10 @@ def campaign(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="How items whose answer is known show how well people mark: labels=gold says "
-            "whose labels the known answers are (separate names by commas), share=.1 hides one in "
-            "ten among others, warn_below=.5 is an IoU, test_items=5 are a test before people "
-            "begin, passed at pass_at=.5, again with retry=yes; none for not at all. Repeatable.",
+            help="How check items show how well people mark. labels=gold: whose labels are right "
+            "(separate names by commas); share=.1: one in ten of a person's items; warn_below=.5: "
+            "an IoU; test_items=5: length of the qualification test; pass_at=.5: its pass mark; "
+            "retry=yes: allow retries; none: no check items. Repeatable.",
         ),
     ] = None,
     take_back: Annotated[
@@ -47,10 +47,10 @@ def campaign(
 ) -> None:
     """Report what people have done, what is left, how well they work, and when they finish.
 
-    Items with known answers show how well people mark: hidden among the others in Review, in a
-    dataset where reviewers never see what others marked, or as a short test before they begin.
-    Known are the gold labels that came with the dataset, unless labels=NAME says otherwise; what
-    your team decides under Adjudicate never becomes a known answer.
+    Check items show how well people mark: items with gold labels, hidden among the others in
+    Review, or in a qualification test before people begin. While they are in use, reviewers never
+    see what others marked. The gold labels are those that came with the dataset, unless
+    labels=NAME says otherwise; what your team adjudicates never becomes a check item.
 
     \b
     spanlab campaign mine

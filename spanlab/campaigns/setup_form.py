@@ -1,4 +1,4 @@
-"""How a campaign is set up: guidelines, labels, questions, the review plan, known answers.
+"""How a campaign is set up: guidelines, labels, questions, the review plan, check items.
 
 Each part is saved by itself, and is closed unless it is the next to be filled in. Its heading says
 what is stored.
@@ -170,7 +170,7 @@ def _draw_plan(summary: DatasetSummary) -> None:
         index=0 if settings.known else list(_PEOPLE.values()).index(now),
         key=f"blind-{summary.name}-{len(shown)}",
         help="With the last two options, Compare and Export hide them too, and reviewers cannot "
-        "adjudicate. Known answers need the last option.",
+        "adjudicate. Check items need the last option.",
     )
     undecided = st.radio(
         "Suggestions left undecided when a reviewer presses Done",
@@ -203,12 +203,13 @@ def _people(summary: DatasetSummary) -> Iterator[str]:
 
 
 def _draw_known(summary: DatasetSummary) -> None:
-    """Ask how known answers are used to see how well people mark."""
+    """Ask how check items are used to see how well people mark."""
     used = st.checkbox(
-        "Check reviewers with items whose answers are known",
+        "Use check items",
         summary.settings.known is not None,
         key=f"known-{summary.name}",
-        help="Shown unmarked in everybody's queue; not part of the plan.",
+        help="Items with gold labels, shown unmarked in everybody's queue, to check how well people "
+        "mark. They are not part of the plan.",
     )
     known = _ask_known(summary) if used else None
     if used and not summary.settings.always_blind:
@@ -216,7 +217,7 @@ def _draw_known(summary: DatasetSummary) -> None:
     if _save_button("known"):
         values: dict[str, Any] = {"known": known}
         values |= {"always_blind": True, "shown_when_done": False} if used else {}
-        _save(summary, "Known answers", lambda stored: stored.model_copy(update=values))
+        _save(summary, "Check items", lambda stored: stored.model_copy(update=values))
 
 
 def _ask_known(summary: DatasetSummary) -> KnownAnswers:
@@ -224,16 +225,16 @@ def _ask_known(summary: DatasetSummary) -> KnownAnswers:
     rules = summary.settings.known or KnownAnswers(labels=usual)
     gold = (*summary.names_of(AnnotatorKind.GOLD), *usual, *rules.labels)
     labels = st.multiselect(
-        "Whose labels are the known answers",
+        "Whose labels are right",
         list(dict.fromkeys(gold)),
         sorted(summary.settings.known_labels(gold)) if rules.labels == () else rules.labels,
         accept_new_options=True,
         help="Gold labels that came with the dataset, or a name under which you decide some items "
-        "on the page Adjudicate. Items decided there under another name are not known answers.",
+        "on the page Adjudicate. Items decided there under another name are not check items.",
     )
     left, right = st.columns(2)
     with left:
-        share = st.slider("Known items per person (%)", 0, 50, round(100 * rules.share))
+        share = st.slider("Check items per person (%)", 0, 50, round(100 * rules.share))
         items = st.number_input(
             "Items in the qualification test",
             0,
@@ -287,5 +288,5 @@ SETUP_PARTS: Final = (
         lambda settings: plan_in_words(settings) or "nobody is assigned, no number of people",
         _draw_plan,
     ),
-    SetupPart("Known answers", ":material/fact_check:", _known_state, _draw_known),
+    SetupPart("Check items", ":material/fact_check:", _known_state, _draw_known),
 )

@@ -51,8 +51,8 @@ def _after_start(
 ) -> NextStep:
     plan = overview.plan if overview else None
     if plan is not None and not plan.needed:
-        why = "Every item has a known answer, so the plan leaves nothing to review."
-        return NextStep("choose other known answers", why, part="Known answers")
+        why = "Every item is a check item, so the plan leaves nothing to review."
+        return NextStep("choose other check items", why, part="Check items")
     if plan is not None and plan.done < plan.needed:
         remaining = plan.needed - plan.done
         why = f"{counted(remaining, 'annotation')} of {plan.needed:,} remaining."

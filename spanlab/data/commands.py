@@ -273,5 +273,5 @@ def export(
         left_out = counted(summary.n_items - count, "item")
         why = "without a finished annotation" if choice.format == "mushroom" else "by the choice"
         if summary.settings.known and not choice.known_items:
-            why = "with known answers, and by the choice"
+            why = "that are check items, and by the choice"
         console.say(f"left out {left_out} {why}")

@@ -74,9 +74,8 @@ class ExportChoice(OptionModel):
     )
     known_items: bool = option(
         True,
-        title="Items with known answers, too",
-        help="Items whose answer is known, which show how well people mark, are written like the "
-        "others, or left out.",
+        title="Check items, too",
+        help="Check items, which show how well people mark, are written like the others, or left out.",
     )
 
     def of(self, record: Record) -> Record | None:

@@ -237,9 +237,9 @@ def known_in_words(store: Store, dataset: str) -> str:
     names = ", ".join(f"“{name}”" for name in (rules.labels if rules else ()))
     n_known = len(store.known_ids(dataset))
     if n_known:
-        return f"{counted(n_known, 'item')} with known answers: labels of {names}"
+        return f"{counted(n_known, 'check item')}, with labels of {names}"
     return (
-        f"no item has a known answer yet: nothing is labelled by {names}. Decide some items under "
+        f"there is no check item yet: nothing is labelled by {names}. Decide some items under "
         "that name on the page Adjudicate, or name other labels: --known labels=NAME"
     )
 

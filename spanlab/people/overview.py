@@ -27,7 +27,7 @@ _ENOUGH: Final = 3  # known items before anybody is warned of
 _WINDOW: Final = 14  # days that tell how much a day may bring
 _FURTHEST: Final = 730  # days ahead that anything is foreseen
 _PERSON: Final = Column(key="person", title="Person")
-_KNOWN: Final = "Mean IoU with the gold labels of items that have some."
+_KNOWN: Final = "Mean IoU with the right labels of check items."
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ class _Sources:
             and known_marks.items >= _ENOUGH
             and known_marks.iou < warn_below
         ):
-            yield f"known answers below {figure(warn_below, 2)}"
+            yield f"check items below {figure(warn_below, 2)}"
         if settings.guidelines_now and self.read.get(name, 0) < len(settings.guidelines):
             yield "guidelines not read"
 
@@ -279,7 +279,7 @@ def people_table(overview: CampaignOverview) -> ResultTable:
             Column(key="last-active", title="Last active"),
             Column(key="agreement", title="Agreement", unit="score", digits=2),
             Column(key="until", title="Expected finish"),
-            Column(key="known", title="Known answers", unit="score", digits=2, about=_KNOWN),
+            Column(key="known", title="Check items", unit="score", digits=2, about=_KNOWN),
             *(columns_of("text", "Test") if has_test else ()),
             *(columns_of("text", read) if settings.guidelines else ()),
         ),

@@ -131,7 +131,7 @@ def _show_test(dataset: str, reviewer: str) -> None:
     tested = tested_items(review_store(dataset), dataset, reviewer)
     if not tested:
         return
-    with st.expander("Where your marks differ from the known answers", expanded=True):
+    with st.expander("Where your marks differ from the right ones", expanded=True):
         for item in tested:
             st.caption(f"Your marks, with an IoU of {figure(item.iou, 2)}:")
             st.html(fragment_html(item.answer, item.marked))

@@ -50,10 +50,10 @@ def _plan(lead: Page, server: Server) -> None:
     _save(lead, "guidelines", "Guidelines")
     _number(lead.get_by_role("spinbutton", name="People to finish each item"), 2)
     _save(lead, "plan", "Review plan")
-    lead.locator("summary", has_text="Known answers").click()
-    lead.get_by_text("Check reviewers with items whose").click()
+    lead.locator("summary", has_text="Check items").click()
+    lead.get_by_text("Use check items").click()
     _number(lead.get_by_role("spinbutton", name="Items in the qualification test"), N_TEST)
-    _save(lead, "known", "Known answers")
+    _save(lead, "known", "Check items")
 
 
 def _save(lead: Page, part: str, title: str) -> None:

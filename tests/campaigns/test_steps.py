@@ -16,7 +16,7 @@ BEN = AnnotatorSummary("Ben", AnnotatorKind.PERSON, {})
 @pytest.mark.parametrize(
     ("needed", "done", "title"),
     [
-        pytest.param(0, 0, "choose other known answers", id="all-items-have-known-answers"),
+        pytest.param(0, 0, "choose other check items", id="all-items-have-known-answers"),
         pytest.param(4, 3, "review", id="something-is-left"),
         pytest.param(4, 4, "adjudicate", id="the-plan-is-done"),
     ],

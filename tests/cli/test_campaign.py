@@ -35,11 +35,11 @@ def test_a_campaign_is_shown_and_steered(
     figures = json.loads(found.stdout)
     assert (figures["needed"], figures["done"]) == (4, 0)
     assert figures["people"][0]["known"] == 1.0
-    assert "Known answers" in spanlab("campaign", "mine").stdout
+    assert "Check items" in spanlab("campaign", "mine").stdout
     rows = list(csv.DictReader(io.StringIO(spanlab("campaign", "mine", "--remind").stdout)))
     assert [(row["Person"], row["Remaining"]) for row in rows] == [("anna", "2"), ("Ben", "2")]
     exported = spanlab("export", "mine", "-o", "new.jsonl", "--no-known-items")
-    assert "left out 2 items with known answers, and by the choice" in exported.stderr
+    assert "left out 2 items that are check items, and by the choice" in exported.stderr
     assert len((tmp_path / "new.jsonl").read_text().splitlines()) == 4
     assert spanlab("export", "mine", "-o", "all.jsonl").returncode == 0
     assert len((tmp_path / "all.jsonl").read_text().splitlines()) == 6
@@ -63,9 +63,9 @@ def test_a_campaign_is_shown_and_steered(
         wrong = spanlab("campaign", "mine", "--known", value)
         assert (wrong.returncode, said in wrong.stderr) == (2, True), wrong.stderr
     mistyped = spanlab("campaign", "mine", "--known", "labels=gpld")
-    assert "no item has a known answer yet: nothing is labelled by “gpld”" in mistyped.stderr
+    assert "there is no check item yet: nothing is labelled by “gpld”" in mistyped.stderr
     right = spanlab("campaign", "mine", "--known", "labels=gold")
-    assert "2 items with known answers: labels of “gold”" in right.stderr
+    assert "2 check items, with labels of “gold”" in right.stderr
     assert spanlab("campaign", "mine", "--known", "none").returncode == 0
     assert spanlab("export", "mine", "-o", "all.jsonl").returncode == 0
     assert len((tmp_path / "all.jsonl").read_text().splitlines()) == 6

@@ -243,7 +243,7 @@ def test_review_offers_the_test_and_says_kindly_how_it_went(
     assert "<mark" not in marked
     assert "1887</mark>" in right
     assert {each.label: each.proto.expanded for each in app.expander} == {
-        "Where your marks differ from the known answers": True,
+        "Where your marks differ from the right ones": True,
         "Guidelines": True,
     }
 

@@ -102,7 +102,7 @@ def test_the_lead_sees_what_each_has_left_how_well_they_mark_and_whom_to_remind(
     assert ada.agreement == pytest.approx(1 / 3)
     assert cleo.agreement is None
     assert ada.warning == ""
-    assert ben.warning == "known answers below .60; guidelines not read"
+    assert ben.warning == "check items below .60; guidelines not read"
     (table,) = found.tables()
     read = [column.title for column in table.columns].index("Guidelines read (now 1)")
     assert [row[read] for row in table.rows] == ["version 1", None, None]
