@@ -143,7 +143,7 @@ def _draw_figures(overview: CampaignOverview) -> None:
     one, two, three = st.columns(3)
     of_needed = f" of {plan.needed:,}" if plan else ""
     one.metric("Annotations done", f"{overview.done:,}{of_needed}", border=True)
-    two.metric("Remaining", f"{plan.needed - plan.done:,}" if plan else "no plan", border=True)
+    two.metric("Remaining", f"{plan.needed - plan.done:,}" if plan else "No plan", border=True)
     three.metric("Expected finish", f"{end:%d %b %Y}" if end else "–", help=about, border=True)
 
 

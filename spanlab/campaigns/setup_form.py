@@ -208,8 +208,8 @@ def _draw_known(summary: DatasetSummary) -> None:
         "Use check items",
         summary.settings.known is not None,
         key=f"known-{summary.name}",
-        help="Items with gold labels, shown unmarked in everybody's queue, to check how well people "
-        "mark. They are not part of the plan.",
+        help="Items with gold labels, shown unmarked in everybody's queue, which show how well "
+        "people mark. They are not part of the plan.",
     )
     known = _ask_known(summary) if used else None
     if used and not summary.settings.always_blind:

@@ -75,7 +75,7 @@ class ExportChoice(OptionModel):
     known_items: bool = option(
         True,
         title="Check items, too",
-        help="Check items, which show how well people mark, are written like the others, or left out.",
+        help="Write check items, which show how well people mark, like the others, or leave them out.",
     )
 
     def of(self, record: Record) -> Record | None:

@@ -254,7 +254,7 @@ def people_table(overview: CampaignOverview) -> ResultTable:
         )
     elif not settings.assigned_to:
         remarks.append("Remaining items are shared: one item can count for several people.")
-    head = plan_in_words(settings) or "No plan"
+    head = plan_in_words(settings) or "People"
     done_of_needed = (
         f": {overview.done:,} of {overview.plan.needed:,} annotations done" if overview.plan else ""
     )
