@@ -75,7 +75,7 @@ class ExportChoice(OptionModel):
     known_items: bool = option(
         True,
         title="Check items, too",
-        help="Write check items, which show how well people mark, like the others, or leave them out.",
+        help="Write check items, too: the gold items that are hidden in people's queues.",
     )
 
     def of(self, record: Record) -> Record | None:
