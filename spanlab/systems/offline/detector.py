@@ -16,7 +16,8 @@ Each step is a module of its own:
    ``training``, ``learners`` and ``synthetic`` make it.
 6. ``spans`` joins words; what a passage has word for word is not doubted.
 7. ``code`` compares commands, options and names in code with what passages show of them.
-8. ``rivals``, ``sides`` and ``amounts`` find what refutes a span; else a sentence is the closest.
+8. ``replies`` compares a yes, a no or a reply of a few words with the sentence that answers.
+9. ``rivals``, ``sides`` and ``amounts`` find what refutes a span; else a sentence is the closest.
 
 The labelled answers weigh 1 in training; sentences of the passages, the same with errors put in,
 and sentences that other passages confirm in other words weigh some thousandths to hundredths: that
@@ -55,6 +56,7 @@ from spanlab.systems.offline.lexicon import base
 from spanlab.systems.offline.model import SHIPPED, OfflineModel, load
 from spanlab.systems.offline.neighbours import year
 from spanlab.systems.offline.passages import CopiedRuns, PassageTexts, read_passages
+from spanlab.systems.offline.replies import RefutedReply, refuted_reply
 from spanlab.systems.offline.rivals import NOUN_CAPITALS, RivalFinder
 from spanlab.systems.offline.sides import DATE, NUMBER, OTHER
 from spanlab.systems.offline.spans import WordStretch, decided, stretches
@@ -128,9 +130,11 @@ class OfflineDetector:
         rated = self._model.rate(described, alone, coverage)
         calibration = self._model.calibration(item.lang, coverage)
         exempt = passed.words(described.answer) | _beside_code(described.answer, begin, code)
-        marked = stretches(described, *(np.where(exempt, 0.0, probs) for probs in rated))
+        reply = None if begin else refuted_reply(described, item.question, item.lang)
+        doubt = reply.doubt if reply else lambda probs: probs
+        marked = stretches(described, *(np.where(exempt, 0.0, doubt(probs)) for probs in rated))
         nouns = base(item.lang) in NOUN_CAPITALS
-        explainer = Explainer(described, item.passages, nouns=nouns)
+        explainer = Explainer(described, item.passages, reply, nouns=nouns)
         if code:  # instructions say in other words what a manual says; numbers and names stay
             marked = [stretch for stretch in marked if explainer.label(stretch) != OTHER]
 
@@ -225,13 +229,19 @@ class Explainer:
     Args:
         described: the answer.
         passages: the item's, as they are numbered in quotes.
+        reply: what the answer replies, if the passages reply otherwise.
         nouns: whether the language writes every noun with a capital.
     """
 
     def __init__(
-        self, described: AnswerFeatures, passages: Sequence[Passage], *, nouns: bool
+        self,
+        described: AnswerFeatures,
+        passages: Sequence[Passage],
+        reply: RefutedReply | None,
+        *,
+        nouns: bool,
     ) -> None:
-        self._described, self._passages = described, passages
+        self._described, self._passages, self._reply = described, passages, reply
         self._rivals = RivalFinder(described, nouns=nouns)
 
     def explain(self, stretch: WordStretch) -> SpanExplanation:
@@ -248,6 +258,9 @@ class Explainer:
         """
         if self._described.passages.empty:
             return SpanExplanation(None, ())
+        if self._reply and stretch.first in self._reply.words:
+            quote = self._quote(self._reply.position, "this answers the question otherwise")
+            return SpanExplanation(None, (quote,))
         refuting = self._refuting(stretch)
         if refuting:
             return SpanExplanation(None, refuting)
