@@ -61,7 +61,7 @@ def test_what_another_sentence_answers_otherwise_is_marked_and_refuted(
     lang: str, question: str, answer: str, passage: str, wrong: str
 ) -> None:
     annotation = annotated(lang, question, answer, passage)
-    assert [answer[part.start : part.end] for part in annotation.hard or ()][0] == wrong
+    assert next(answer[part.start : part.end] for part in annotation.hard or ()) == wrong
     (quote,) = annotation.spans[0].evidence
     assert quote.stance == "refutes" and passage[quote.start : quote.end] == quote.text
     assert passage.startswith(quote.text)
