@@ -266,7 +266,7 @@ def lines_of(message: Mapping[str, Any]) -> Iterator[ChatMessage]:
 
 # What a tool returned, as a part of a message: by its type, or inside a field of this name.
 _RESULT_TYPES: Final = frozenset(("tool_result", "tool-result", "tool_call_response"))
-_RESULTS: Final = ("functionResponse", "function_response", "toolResult")
+_RESULTS: Final = ("functionResponse", "function_response", "toolResult", "tool_call_result")
 _RETURNED: Final = ("response", "result", "content", "output")  # where such a part has it
 
 

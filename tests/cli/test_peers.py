@@ -26,12 +26,14 @@ _PHOENIX = ["When was the tower built?", "It was built in 1989.", [_BUILT]]
 _AGENTS = (
     *("adk-agent.console.json", "crewai.console.json", "logfire-agents.console.json"),
     *("smolagents-tool.console.json", "strands.console.json", "vercel-generate.json"),
-    "vercel-stream.json",
+    *("vercel-stream.json", "agent-framework.console.jsonl", "agno.console.jsonl"),
+    *("autogen.console.jsonl", "dspy-react.console.jsonl", "haystack-agent.console.jsonl"),
+    *("lli-agent.console.jsonl", "mlflow-langgraph.json"),
 )
 _SEARCHES = (
     *("dspy-oi.console.json", "langfuse-otel.console.json", "langsmith-otel.console.json"),
     *("logfire-openai.console.json", "traceloop-rag.console.json", "langsmith-runs.jsonl"),
-    "datadog-llmobs.json",
+    *("datadog-llmobs.json", "mlflow-openai.json", "trulens.console.jsonl"),
 )
 _TRACES: dict[str, list[Any]] = {
     "traces/openinference-lcel.console.json": [_ASKED, _ANSWER, [_BUILT, _TALL]],
@@ -53,6 +55,9 @@ _TRACES: dict[str, list[Any]] = {
     **{f"traces/{name}": [_ASKED, _WRONG, [_FOUND]] for name in _AGENTS},
     **{f"traces/{name}": [_ASKED, _WRONG, _FOUND.split("\n", 1)] for name in _SEARCHES},
     "traces/haystack-oi.console.json": [_ASKED, _WRONG, [_BUILT]],
+    "traces/haystack.console.jsonl": [_ASKED, _WRONG, [_BUILT]],
+    "traces/openai-genai.console.jsonl": [_ASKED, _WRONG, []],
+    "traces/litellm.console.jsonl": [_ASKED, _WRONG, []],
     "traces/openlit.console.json": [_ASKED, _WRONG, []],  # which stand in its instructions
     "traces/semantic-kernel.console.json": [_ASKED, _WRONG, []],
     "phoenix_get_spans.json": _PHOENIX,
@@ -122,6 +127,28 @@ def test_a_trace_brings_its_question_answer_and_evidence(name: str) -> None:
         assert (item.question, item.answer.rstrip()) == (question, answer)
         assert [passage.text for passage in item.passages] == passages
         assert item.meta["trace_id"] == item.id
+        assert isinstance(item.process, Process)
+        if passages and "trulens" not in name:  # which says of no call what it read
+            assert item.process.stages[0] == "source"
+
+
+@pytest.mark.parametrize(
+    ("name", "stage", "model", "tokens"),
+    [
+        ("agno.console.jsonl", "OpenAILike.invoke", "m", 44),
+        ("haystack.console.jsonl", "llm", None, None),
+        ("mlflow-openai.json", "Completions", "m", 30),
+        ("openai-genai.console.jsonl", "chat m", "m", 122),
+    ],
+)
+def test_a_trace_says_its_stages_model_and_tokens(
+    name: str, stage: str, model: str | None, tokens: int | None
+) -> None:
+    (record,) = _records(f"traces/{name}")
+    assert isinstance(record.item.process, Process)
+    assert record.item.process.stages[-1] == stage
+    assert record.item.meta.get("model") == model
+    assert record.item.meta.get("input_tokens") == tokens
 
 
 def test_stages_are_the_nodes_of_the_graph() -> None:

@@ -135,12 +135,39 @@ def lines(path: Path, values: Sequence[object]) -> Path:
     return path
 
 
+def of_jaeger(given: dict[str, Any]) -> dict[str, Any]:
+    """Return a span as Jaeger's API has it: times in microseconds, attributes as tags."""
+    start, end = (int(given[f"{end}TimeUnixNano"]) for end in ("start", "end"))
+    return {
+        "traceID": given["traceId"],
+        "spanID": given["spanId"],
+        "operationName": given["name"],
+        "references": [],
+        "startTime": start,
+        "duration": end - start,
+        "tags": [
+            {"key": each["key"], "type": "string", "value": next(iter(each["value"].values()))}
+            for each in given["attributes"]
+        ],
+        "processID": "p1",
+    }
+
+
 ALL = (CHAIN, RETRIEVER, *OPENINFERENCE)
+JAEGER = {
+    "traceID": "t1",
+    "spans": [of_jaeger(each) for each in ALL],
+    "processes": {"p1": {"serviceName": "rag", "tags": []}},
+}
 FILES: dict[str, tuple[list[object], int | None]] = {
     # name: lines of the file, or one value that is the whole file with this indentation
     "OTLP, a request a line": ([otlp(each) for each in reversed(ALL)], None),
     "OTLP, one request": ([otlp(*ALL)], None),
     "OTLP, one request on many lines": ([otlp(*ALL)], 2),
+    "Tempo": ([{"batches": otlp(*ALL)["resourceSpans"]}], 2),
+    "Tempo's second API": ([{"trace": otlp(*ALL)}], None),
+    "Jaeger": ([{"data": [JAEGER], "total": 0, "errors": None}], 1),
+    "a trace of Jaeger's": ([JAEGER], None),
     "gen_ai": ([otlp(CHAIN, RETRIEVER, *GEN_AI)], None),
     "spans as printed": ([printed(each, nested=False) for each in ALL], None),
     "spans as printed, attributes as a tree": ([[printed(s, nested=True) for s in ALL]], 1),

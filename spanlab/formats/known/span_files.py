@@ -55,6 +55,9 @@ _OF_TRACE: Final = {  # our attribute → what a trace of Langfuse says for all 
     "langfuse.environment": ("environment",),
     "langfuse.trace.input": ("input",),
 }
+_PACKED: Final = (  # what MLflow says in JSON
+    *("mlflow.spanType", "mlflow.llm.model", "mlflow.chat.tokenUsage", "mlflow.llm.cost"),
+)
 _FLATTENED: Final = ("metrics", "usage", "usageDetails")  # objects of numbers
 
 
@@ -226,6 +229,8 @@ def _attributes(span: Mapping[str, Any]) -> dict[str, Any]:
     numbers = {name: span[name] for name in _FLATTENED if isinstance(span.get(name), dict)}
     said = _plain(resource) | _plain(span.get("tags")) | _plain(span.get("attributes"))
     about = _renamed(span, _ATTRIBUTES) | ({"service.name": service} if service else {})
+    packed = {name: _parsed(str(said[name]).strip('"')) for name in _PACKED if name in said}
+    said |= flat(packed)
     about[EVENTS] = [_event(event) for event in plain_list(about.get(EVENTS))]
     return {**flat(numbers), **{name: held for name, held in about.items() if held}, **said}
 

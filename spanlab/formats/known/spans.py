@@ -44,16 +44,14 @@ def kind_of(span: Span) -> str:
         return str(span["kind"])
     attributes = span["attributes"]
     for name in KIND_NAMES:
-        said = attributes.get(name)
-        said = parse_json(said) if name.startswith("mlflow") else said
-        if kind := KINDS.get(str(said).lower()):
+        if kind := KINDS.get(str(attributes.get(name)).lower()):
             return kind
     component = str(attributes.get("haystack.component.type"))
     if kind := next((kind for word, kind in COMPONENTS.items() if word in component), ""):
         return kind
     if has_documents(span) or any(QUERY_RESULT in event for event in _events_of(span)):
         return "retriever"
-    return "model" if any(attributes.get(name) for name in MODEL_NAMES) else ""
+    return next((kind for name, kind in MARKS.items() if attributes.get(name)), "")
 
 
 def input_of(span: Span) -> Any:
@@ -170,13 +168,12 @@ def _found_by_tool(value: Any) -> list[str]:
         return [line.text for message in value for line in lines_of(message) if line.text]
     if isinstance(value, str):
         return [value]
-    if (isinstance(value, dict) and len(value) == 1) or _is_of_mcp(value):
-        return [returned(value)]
+    if not isinstance(value, dict):
+        return documents_in(value)
+    parts = next((value[name] for name in PARTS if isinstance(value.get(name), list)), None)
+    if parts is not None or len(value) == 1:
+        return [returned(value if parts is None else {"content": parts})]
     return documents_in(value)
-
-
-def _is_of_mcp(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("content"), list)
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -197,7 +194,12 @@ def documents_in(value: Any) -> list[str]:
         texts = [passage.text for passage in passages_of(parts or value, "documents")]
     except InputError:
         return [] if value is None else [str(value)]
-    return [text for text in texts if text.strip() and not text.startswith("<NodeWithScore")]
+    return [text for text in texts if text.strip() and not is_repr(text)]
+
+
+def is_repr(text: str) -> bool:
+    """Say whether a text is how Python shows an object that has no form as JSON."""
+    return REPR.match(text) is not None
 
 
 def context_of(span: Span) -> list[str]:
@@ -230,7 +232,7 @@ def messages_of(span: Span, *, read: bool) -> list[TracedMessage]:
 
 def _lines(given: Any, *, read: bool) -> Iterator[TracedMessage]:
     """Yield the messages in a span's input or output, or its text as one."""
-    value = _with_messages(given)
+    value = whole = _with_messages(given)
     if isinstance(value, dict):
         names = CHATS if read else ("messages",)
         value = _with_messages(next((value[name] for name in names if name in value), value))
@@ -245,7 +247,7 @@ def _lines(given: Any, *, read: bool) -> Iterator[TracedMessage]:
                     yield TracedMessage("tool" if line.role == TOOL else role, line.text)
     elif not read and is_reply(value):
         yield TracedMessage("assistant", text_of_reply(value))
-    elif isinstance(given, str) and not (isinstance(value, dict) and (read or _is_of_api(value))):
+    elif isinstance(given, str) and not (isinstance(whole, dict) and (read or _is_of_api(whole))):
         text = value if isinstance(value, str) else given
         yield from _spoken(text) if read else [TracedMessage("assistant", text)]
 
@@ -294,7 +296,7 @@ def text_said(value: Any) -> str:
         reply = text_of_reply(value) if "choices" in value or "generations" in value else ""
         texts = (text_said(value[name]) for name in ANSWER_FIELDS if name in value)
         return reply or next(filter(None, texts), "")
-    return value if isinstance(value, str) else ""
+    return value if isinstance(value, str) and not is_repr(value) else ""
 
 
 def text_asked(value: Any) -> str:
@@ -309,7 +311,7 @@ def text_asked(value: Any) -> str:
         return text_of_message(value)
     if isinstance(value, dict):
         return next((text for key in QUESTION_FIELDS if (text := text_asked(value.get(key)))), "")
-    return value if isinstance(value, str) else ""
+    return value if isinstance(value, str) and not is_repr(value) else ""
 
 
 def _is_user(message: Mapping[str, Any]) -> bool:
@@ -334,20 +336,25 @@ _WORDS: Final = {
 KINDS: Final = {word: kind for kind, words in _WORDS.items() for word in words}
 KIND_NAMES: Final = (
     *("openinference.span.kind", "mlflow.spanType", "langfuse.observation.type", "ai.operationId"),
+    "ai.observability.span_type",
     *("langsmith.span.kind", "operation.name", "gen_ai.operation.name", "traceloop.span.kind"),
     *("llm.request.type", "logfire.msg_template"),
 )
 COMPONENTS: Final = {"Generator": "model", "Retriever": "retriever", "Ranker": "retriever"}
-MODEL_NAMES: Final = (
-    *("gen_ai.completion.0.content", "gcp.vertex.agent.llm_response", "gen_ai.request.model"),
-    "gen_ai.response.model",
-)
+MARKS: Final = {  # names that only spans of a kind have
+    "haystack.tool.name": "tool",
+    **dict.fromkeys(("gen_ai.completion.0.content", "gcp.vertex.agent.llm_response"), "model"),
+    **dict.fromkeys(("gen_ai.request.model", "gen_ai.response.model"), "model"),
+    "haystack.agent.step.llm.output": "model",
+}
 INPUTS: Final = (
     *("llm.input_messages", "gen_ai.input.messages", "gen_ai.prompt", "ai.prompt.messages"),
     *("input.value", "traceloop.entity.input", "gen_ai.task.input", "mlflow.spanInputs"),
     *("langfuse.observation.input", "ai.prompt", "ai.toolCall.args", "gen_ai.tool.call.arguments"),
     *("gcp.vertex.agent.llm_request", "gcp.vertex.agent.tool_call_args"),
-    *("haystack.component.input", "haystack.pipeline.input_data", "input", "question", "query"),
+    *("haystack.component.input", "haystack.pipeline.input_data", "haystack.agent.step.llm.input"),
+    *("haystack.agent.step.tool.input", "haystack.agent.input", "gen_ai.retrieval.query.text"),
+    *("ai.observability.record_root.input", "input", "question", "query"),
 )
 OUTPUTS: Final = (
     *("llm.output_messages", "gen_ai.output.messages", "gen_ai.completion", "output.value"),
@@ -355,11 +362,13 @@ OUTPUTS: Final = (
     *("langfuse.observation.output", "ai.response.text", "final_result", "ai.toolCall.result"),
     *("gen_ai.tool.call.result", "tool_response", "gcp.vertex.agent.llm_response"),
     *("gcp.vertex.agent.tool_response", "haystack.component.output"),
-    *("haystack.pipeline.output_data", "output", "answer"),
+    *("haystack.pipeline.output_data", "haystack.agent.step.llm.output"),
+    *("haystack.agent.step.tool.output", "haystack.agent.output"),
+    *("ai.observability.record_root.output", "ai.observability.call.return", "output", "answer"),
 )
 DOCUMENTS: Final = (
     *("retrieval.documents", "reranker.output_documents", "gen_ai.retrieval.documents"),
-    "documents",
+    *("ai.observability.retrieval.retrieved_contexts", "documents"),
 )
 QUESTION_FIELDS: Final = (
     *("question", "query", "query_str", "user_input", "user_msg", "message", "input", "inputs"),
@@ -380,7 +389,11 @@ LISTS: Final = (
 )
 CONTEXTS: Final = ("context", "contexts", "documents", "passages", "docs")
 CHATS: Final = ("messages", "contents", "input", "inputs", "prompt", "kwargs")
-API_FIELDS: Final = ("choices", "generations", "tool_calls", "message", "parts")  # … also empty
+API_FIELDS: Final = (  # … also empty
+    *("choices", "generations", "tool_calls", "message", "messages", "parts"),
+)
+PARTS: Final = ("content", "blocks")  # of what a tool gives back: MCP's, LlamaIndex's
+REPR: Final = re.compile(r"<NodeWithScore|<[\w.]+ object at |[A-Z]\w*\(\w+=")
 QUERY_RESULT: Final = "db.query.result.document"  # of OpenLLMetry's events, one a document
 ENDING_TOOL: Final = re.compile(r"(finish|final_answer)\b")  # a tool by which an agent answers
 SPEAKERS: Final = re.compile(r"^(system|user|assistant|tool|developer): ", re.MULTILINE)

@@ -34,15 +34,26 @@ _OF_RUNS: Final = ("langfuse.trace.input", "mlflow.traceInputs")  # where a trac
 _STAGES: Final = (
     *("langgraph_node", "langgraph.node", "metadata.langgraph_node"),
     *("langsmith.metadata.langgraph_node", "traceloop.association.properties.langgraph_node"),
-    *("graph.node.name", "graph.node.id", "crewai.task.name", "crewai.agent.role"),
+    *("graph.node.name", "crewai.task.name", "crewai.agent.role", "haystack.component.name"),
     *("llama_index.step.name", "traceloop.entity.name", "gen_ai.task.name", "gen_ai.agent.name"),
+    "graph.node.id",
 )
+_NUMBER: Final = re.compile(r"[0-9a-f]{16,}")  # an id of a node, which says nothing
 _SPEAKERS: Final = USERS | {"assistant", "ai"}
 _METADATA: Final = ("metadata", "langfuse.observation.metadata")  # that are objects, or their JSON
 
 # A model's call of such a name checks, routes or titles, and does not answer.
 _ASIDE: Final = re.compile(
     r"guard|moderat|judge|evaluat|grader|title|rewrite|rephrase|condense|classif|router|intent",
+    re.IGNORECASE,
+)
+# … and one with such instructions, where calls have no names of their own, as OpenAI's client.
+_INSTRUCTED: Final = re.compile(
+    r"\W*(?:(?:you are|act as) (?:an? |the )?(?:[\w-]+ ){0,3}?"
+    r"(?:guard(?:rail)?|moderator|judge|evaluator|grader|classifier|router)\b"
+    r"|(?:please )?(?:classify|moderate|judge|grade|evaluate|rate)\b"
+    r"|(?:please )?(?:write|generate|create|suggest|give|make)\b.{0,40}\b(?:title|headline)\b"
+    r"|(?:please )?(?:rewrite|rephrase|condense|reformulate)\b.{0,60}\b(?:question|query)\b)",
     re.IGNORECASE,
 )
 
@@ -53,7 +64,7 @@ ABOUT: Final = {
         "gen_ai.request.model",
         "llm.model_name",
         "ai.model.id",
-        "langfuse.observation.model.name",
+        *("langfuse.observation.model.name", "mlflow.llm.model"),
     ),
     "service": ("service.name",),
     "session": (
@@ -71,13 +82,14 @@ _TOKENS: Final = {
         "gen_ai.usage.input_tokens",
         "llm.token_count.prompt",
         *("ai.usage.promptTokens", "usage.input", "usageDetails.input", "metrics.input_tokens"),
+        "mlflow.chat.tokenUsage.input_tokens",
     ),
     "output_tokens": (
         *("gen_ai.usage.output_tokens", "llm.token_count.completion"),
         *("ai.usage.completionTokens", "usage.output", "usageDetails.output"),
-        "metrics.output_tokens",
+        *("metrics.output_tokens", "mlflow.chat.tokenUsage.output_tokens"),
     ),
-    "cost": ("llm.cost.total", "gen_ai.usage.cost"),
+    "cost": ("llm.cost.total", "gen_ai.usage.cost", "mlflow.llm.cost.total_cost"),
 }
 
 
@@ -163,10 +175,15 @@ class Trace:
         """Return the model's calls that count, as they ended."""
         return [span for span in self.heard if self._kinds[span["id"]] == "model"]
 
-    @property
-    def answering(self) -> list[Span]:
-        """The calls of models that are no guards, judges or title makers, as they ended."""
+    @cached_property
+    def named(self) -> list[Span]:
+        """The calls of models that no name says to be guards, judges or title makers."""
         return [span for span in self.calls if not self._aside[span["id"]]]
+
+    @cached_property
+    def answering(self) -> list[Span]:
+        """Those of them whose instructions do not say so either, as they ended."""
+        return [span for span in self.named if not _is_instructed_aside(span)] or self.named
 
     def path(self, span: Span) -> list[Span]:
         """Return the spans around one, the outermost first, and it itself."""
@@ -177,11 +194,12 @@ class Trace:
 
     def answer(self) -> str | None:
         """Return the text that the run gave back, or that the last answering model said."""
-        said = [message.text for span in self.answering for message in replies_of(span)]
+        said = [message.text for span in self.named for message in replies_of(span)]
         for root in self._roots():
             given = text_said(output_of(root))
-            if given and any(given == text or given in text or text in given for text in said):
+            if given and any(given in text or text in given for text in said):
                 return given
+        said = [message.text for span in self.answering for message in replies_of(span)]
         return said[-1] if said else None
 
     def question(self) -> str:
@@ -252,7 +270,12 @@ class Trace:
         return [span for span in self.spans if span.get("parent") not in self._by_id]
 
 
-_UNNAMED: Final = "unknown_service"  # what OpenTelemetry calls a service that has no name
+def _is_instructed_aside(span: Span) -> bool:
+    """Say whether a call's instructions have it judge, title or route."""
+    said = (message.text for message in messages_of(span, read=True))
+    return _INSTRUCTED.match(next(said, "")) is not None
+
+
 _RECENT: Final = 10**18  # nanoseconds: the year 2001; clocks of tests and old spans begin at 0
 
 
@@ -294,7 +317,8 @@ def _stage_name(attributes: Mapping[str, Any]) -> str:
     for name in _METADATA:
         inner = parse_json(attributes.get(name))
         metadata |= inner if isinstance(inner, dict) else {}
-    return next((str(metadata[name]) for name in _STAGES if metadata.get(name)), "")
+    names = (str(metadata[name]) for name in _STAGES if metadata.get(name))
+    return next((name for name in names if not _NUMBER.fullmatch(name)), "")
 
 
 def stage_of(span: Span, by_id: Mapping[str, Span]) -> str:
