@@ -55,7 +55,7 @@ _OF_TRACE: Final = {  # our attribute → what a trace of Langfuse says for all 
     "langfuse.environment": ("environment",),
     "langfuse.trace.input": ("input",),
 }
-_PACKED: Final = (  # what MLflow says in JSON
+_PACKED: Final[tuple[str, ...]] = (  # what MLflow says in JSON
     *("mlflow.spanType", "mlflow.llm.model", "mlflow.chat.tokenUsage", "mlflow.llm.cost"),
 )
 _FLATTENED: Final = ("metrics", "usage", "usageDetails")  # objects of numbers
