@@ -35,6 +35,7 @@ HARMLESS = """
     plan_in_words usage_in_words start_embedded_worker jobs_by_id under_way guide_page guide_pages
     next_step
     search_guide in_days test_in_words remind_table responses_in_words describe_fields
+    questions_left_out
     suggestions_in_words more_table holds_api_key has_provider failed_login_page leaving_page
     usual_labels check_claims gold_name sweep_restores fragment_html reference_of score_finding
     agreement_finding claim_finding progress_finding build asks_models entries entry_of options_of

@@ -12,7 +12,7 @@ from spanlab.base.errors import UsageError
 from spanlab.cli import console, inputs
 from spanlab.cli.inputs import Output, takes_options
 from spanlab.data.export_choice import FORMATS, REPORT, ExportChoice
-from spanlab.data.exporting import export_dataset
+from spanlab.data.exporting import export_dataset, questions_left_out
 from spanlab.formats import format_of
 from spanlab.formats.writers import can_write
 from spanlab.output.figures import counted
@@ -269,6 +269,8 @@ def export(
         + (f" to {output}" if output else "")
         + f", labels of: {', '.join(names[:_NAMED]) or 'nobody'}{further_names}"
     )
+    if questions := questions_left_out(summary.settings, choice.format):
+        console.say(questions)
     if summary.n_items > count:
         left_out = counted(summary.n_items - count, "item")
         why = "without a finished annotation" if choice.format == "mushroom" else "by the choice"

@@ -18,7 +18,13 @@ import streamlit as st
 
 from spanlab.base.errors import InputError
 from spanlab.data.export_choice import BINARY, FORMATS, REPORT, ExportChoice
-from spanlab.data.exporting import export_dataset, overview_dataset, preview_dataset, preview_report
+from spanlab.data.exporting import (
+    export_dataset,
+    overview_dataset,
+    preview_dataset,
+    preview_report,
+    questions_left_out,
+)
 from spanlab.data.report_figures import Overview
 from spanlab.detection.options_form import ask
 from spanlab.doors import Export
@@ -92,6 +98,8 @@ def page() -> None:
     filled["annotators"] = () if everybody else tuple(names)
     choice = ExportChoice.checked(filled)
     _say_contents(summary, names)
+    if questions := questions_left_out(summary.settings, choice.format):
+        st.caption(f"{questions[:1].upper()}{plain(questions[1:])}.")
     if not names and not everybody:
         st.info("Choose whose annotations go into the file.", icon=":material/group:")
         return

@@ -23,12 +23,13 @@ from spanlab.formats.files import replacing
 from spanlab.formats.hub import push
 from spanlab.measure.rate_tally import add_measurement, measured_rate
 from spanlab.measure.rates import fields_of, model_field
-from spanlab.schema import Permission, Record, SharedProcess
+from spanlab.schema import DatasetSettings, Permission, Record, SharedProcess
 from spanlab.storage import Store
 from spanlab.storage.datasets import check_annotators, summary_of, with_progress
 
 _NAMED = 5  # annotators named in a message
 _OWN = (REPORT, *doors.exports())
+_ASKING = ("spanlab", "labelstudio", *_OWN)  # which say what a dataset asks, or nobody reads back
 _PREVIEWED = 300_000  # bytes of the items in the preview of a report
 _SHOWN_AS = {"parquet": "csv", "huggingface": "spanlab"}  # in a preview
 _EVERYTHING = ExportChoice()
@@ -79,6 +80,20 @@ def export_dataset(
         written: int = resolve_name(place)(records, target)
         return written
     return write_report(records, target, dataset, overview_dataset(store, dataset, choice))
+
+
+def questions_left_out(settings: DatasetSettings, format: str) -> str:
+    """Say which questions of a dataset do not come back with a file; "" if all do.
+
+    Tables keep what people responded, and not what was asked.
+    """
+    asked = [question.name for question in (*settings.attributes, *settings.questions)]
+    if format in _ASKING or not asked:
+        return ""
+    return (
+        f"left out what the dataset asks ({', '.join(asked)}): responses are in tables, their "
+        "questions come back with spanlab's own JSONL"
+    )
 
 
 def push_dataset(store: Store, dataset: str, repository: str, *, public: bool = False) -> str:

@@ -18,6 +18,7 @@ from spanlab.detection.options_form import ask
 from spanlab.formats.columns import BATCH_ID, FIELDS
 from spanlab.formats.known.tabular import RecordLayout
 from spanlab.formats.registry import formats
+from spanlab.formats.threads import speakers_in
 from spanlab.schema import AnnotatorKind
 from spanlab.ui.common import server_files
 from spanlab.ui.messages import errors_shown
@@ -183,6 +184,9 @@ def _ask_beside(name: str) -> UploadedFile | None:
 def _with_columns(choice: ImportChoice) -> ImportChoice:
     """Draw which records are read and what their columns are, if the first file has columns."""
     layout = _read_layout(choice)
+    if speakers_in(layout.samples):
+        choice = choice.with_options(**_ask("speaker"))
+        layout = _read_layout(choice)
     if len(layout.lists) > 1:
         records_option = {"kind": "choice", "choices": layout.lists, "default": layout.lists[0]}
         choice = choice.with_options(**_ask("records", records=records_option))

@@ -1,7 +1,8 @@
 """A batch's requests, which stand apart from its results and are joined to them by their ids.
 
-The batches of OpenAI, Mistral, Anthropic and Google, whose results hold the replies alone. A result
-gets its request under ``request``, so that all that was asked is read as from any other log.
+The batches of OpenAI, Mistral, Anthropic and Google, whose results hold the replies alone, and
+MT-bench, whose questions stand apart from the models' answers. A result gets its request under
+``request``, so that all that was asked is read as from any other log.
 """
 
 from __future__ import annotations
@@ -15,20 +16,23 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from pydantic_core import from_json, to_json
 
 from spanlab.base.errors import InputError
+from spanlab.formats.chats import alternating
 from spanlab.formats.columns import BATCH_ID
 from spanlab.formats.contexts import RecordIndex
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.output.figures import counted, named_ids
 
-_IDS: Final = (BATCH_ID, "key")
+_IDS: Final = (BATCH_ID, "key", "question_id")
 _ASKED: Final = frozenset(("body", "params", "request"))  # where a request has what it asks
-_SAID: Final = frozenset(("response", "result", "error"))  # … and a result what came of it
+# … and a result what came of it.
+_SAID: Final = frozenset(("response", "result", "error", "choices"))
 _NAMED: Final = 5  # so many ids are named in a remark
 
 
 def is_request(record: Mapping[str, Any]) -> bool:
     """Say whether a record is a request of a batch, without what came of it."""
-    return bool(record.keys() & set(_IDS) and record.keys() & _ASKED and not record.keys() & _SAID)
+    asks = record.keys() & _ASKED or alternating(record.get("turns"))
+    return bool(record.keys() & set(_IDS) and asks and not record.keys() & _SAID)
 
 
 class _Request(BaseModel):

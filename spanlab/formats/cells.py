@@ -12,6 +12,7 @@ from pydantic_core import from_json
 from spanlab.base.errors import InputError
 from spanlab.formats.chats import (
     ChatTurn,
+    alternating,
     answers_in,
     is_chat,
     is_message,
@@ -101,11 +102,14 @@ def turn_in(theirs: Mapping[str, Any], names: Mapping[str, str], number: int) ->
         number: the turn, from 1; 0 for the last one.
     """
     field = "question" if theirs.get("messages") is None else "messages"
+    asked = question_in(theirs.get("question")) if theirs.get("answer") else ""
     chat = (asked_in if field == "question" else chat_in)(theirs.get(field))
+    if field == "messages" and theirs.get("answer"):
+        chat = alternating(chat, "assistant" if asked else "user") or chat
     if field == "question" and not is_chat(chat):
         return None
-    if names.get("messages") == "history" and theirs.get("question") and theirs.get("answer"):
-        chat = [*(chat or ()), {"role": "user", "content": question_in(theirs["question"])}]
+    if names.get("messages") == "history" and asked:
+        chat = [*(chat or ()), {"role": "user", "content": asked}]
     if theirs.get("answer") is not None and is_chat(chat) and _awaits_answer(chat):
         return turn_without_answer(chat)
     return turn_of(chat, names[field], number - 1 if number else None)
@@ -259,7 +263,7 @@ _PARTS: Final = frozenset(("text", "output_text", "input_text", "thinking", "too
 _OF_CHOICES: Final = frozenset(  # of OpenAI and vLLM
     (
         *("index", "message", "text", "finish_reason", "stop_reason", "logprobs", "token_ids"),
-        *("cumulative_logprob", "lora_request"),
+        *("cumulative_logprob", "lora_request", "turns"),
     )
 )
 _OF_PARTS: Final = frozenset(("type", "text"))  # the fields of a part of a message

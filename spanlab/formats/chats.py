@@ -77,6 +77,8 @@ def plain_chat(value: Any) -> Any:
 
 
 def _messages_in(turn: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if isinstance(versions := turn.get("versions"), list) and versions:
+        turn = _version(versions, turn.get("currentlySelected"))
     sides = [name for name in turn if name.lower() in _ROLES and isinstance(turn[name], str)]
     if len(sides) == 1 and isinstance(turn.get("system"), str):  # that of a dialogue: the model
         turn = {**turn, "model": turn["system"]}
@@ -90,6 +92,16 @@ def _messages_in(turn: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from ({"role": name, "content": turn[name]} | retrieved for name in sides)
     else:
         yield turn
+
+
+def _version(versions: list[Any], selected: Any) -> Mapping[str, Any]:
+    """Return the version of a message that somebody chose, in LM Studio, without what led to it."""
+    at = selected if isinstance(selected, int) and selected < len(versions) else 0
+    version: Mapping[str, Any] = versions[at] if isinstance(versions[at], Mapping) else {}
+    steps = [step for step in version.get("steps") or () if step.get("type") == "contentBlock"]
+    said = [step for step in steps if (step.get("style") or {}).get("type") != "thinking"]
+    content = [part for step in said for part in step.get("content") or ()]
+    return {**version, "content": content} if content else version
 
 
 def _is_node(value: Any) -> bool:
@@ -163,6 +175,16 @@ def pairs_apart(value: Any) -> Any:
         return value
     said = (zip(("user", "assistant"), pair, strict=True) for pair in value)
     return [{"role": role, "content": text} for pair in said for role, text in pair if text]
+
+
+def alternating(value: Any, last: str = "user") -> list[dict[str, str]]:
+    """Return texts of two who take turns as messages; ``last`` says whose the last is."""
+    value = parse_list(value)
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        return []
+    roles = (last, "assistant" if last == "user" else "user")
+    said = enumerate(reversed(value))
+    return [{"role": roles[back % 2], "content": text} for back, text in said][::-1]
 
 
 def is_message(value: Any) -> bool:

@@ -15,7 +15,14 @@ from typing import Any, Final
 
 from spanlab.base.errors import InputError, UsageError
 from spanlab.formats.cells import asked_in, chat_in, is_extent, is_reply, is_span
-from spanlab.formats.chats import HOLDS, answers_in, is_chat, is_message, is_said_by_model
+from spanlab.formats.chats import (
+    HOLDS,
+    alternating,
+    answers_in,
+    is_chat,
+    is_message,
+    is_said_by_model,
+)
 from spanlab.formats.language_names import LANGUAGES
 from spanlab.formats.reader import (
     as_passage,
@@ -62,6 +69,10 @@ _PASSAGES: Final = (
 )
 
 
+# Where a dialogue stands whose last turn is answered in a field of its own.
+HISTORIES: Final = ("history", *(f"{talk} history" for talk in ("dialogue", "dialog", "chat")))
+
+
 def _cross(owners: Sequence[str], nouns: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{owner} {noun}" for noun in nouns for owner in owners)
 
@@ -78,10 +89,11 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
     "lang": ("lang", "language"),
     "messages": (
         *("messages", "conversations", "conversation", "chat messages", "chat", "dialogue"),
-        *("dialog", "turns", "contents", "user input", "input", "mapping", "data", "history"),
+        *("dialog", "turns", "contents", "user input", "input", "mapping", "data", *HISTORIES),
     ),
     "question": (
         *_cross(_PERSON, _QUESTIONS),
+        "instance input text",  # of HELM, whose prompt has examples before it
         *(
             "question",
             "query",
@@ -92,7 +104,7 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
             "input",
             "inputs",
         ),
-        *("dialogue history", "prompt raw"),
+        *("dialogue history", "prompt raw", "questions", "prompts"),
         *("messages", "contents", "conversation", "conversations", "chat", "dialogue", "dialog"),
         *("request body", "request", "message", "context"),
     ),
@@ -101,8 +113,7 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
         *_cross(_MODEL, _ANSWERS),
         *("filtered resps", "resps", "prediction", "predicted", "response", "output", "outputs"),
         *("completion", "generation", "generated", "reply", "replies", "hypothesis", "answer"),
-        "result",
-        "summary",
+        *("result", "summary", "responses"),
         *("choices message content", "response body", "text", "claim", "statement", "sentence"),
     ),
     "reference": (
@@ -124,7 +135,8 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
     "predictions": ("predictions", "predicted spans", "predicted labels"),
     "model": (
         *("model", "model name", "model id", "model version", "llm", "provider id", "provider"),
-        *("model identifier", "llm checkpoint", "generation model name", "generator"),
+        *("model identifier", "last used model identifier", "llm checkpoint"),
+        *("generation model name", "generator"),
     ),
 }
 
@@ -149,6 +161,18 @@ _GIVEN: Final = frozenset(
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BETWEEN = re.compile(r"[\W_]+")
 PROVIDER: Final = re.compile(r"\[([^\]]+)\] ")
+_FAMILIES: Final = (
+    r"(?:chatgpt|gpt|claude|gemini|gemma|bard|palm|llama|vicuna|alpaca|mistral|mixtral|qwen|"
+    r"deepseek|falcon|grok|phi|chatglm|davinci|olmo|granite|kimi)(?=[\d ]|$)"
+)
+_FAMILY: Final = re.compile(_FAMILIES)
+_FAMILY_ALONE: Final = re.compile(
+    _FAMILIES + r"\d*(?: ?(?:\w*\d\w*|turbo|mini|nano|pro|flash|ultra|sonnet|opus|haiku|chat|"
+    r"instruct|large|medium|small|preview|it|hf|base|coder|r))*"
+)
+_OF_ANSWER: Final = re.compile(
+    rf"(?:(?<=[\W_])|^)(?:{'|'.join(_ANSWERS)})(?=[\W_]|$)", re.IGNORECASE
+)
 _LONGEST_NAME: Final = 200  # characters of a model's name
 _TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 
@@ -202,6 +226,7 @@ def map_columns(
             mapping[field] = guess
     if needed is not None and needed not in mapping and "messages" not in mapping:
         _refuse_lists(_guess(needed, paths_found, ()), samples)
+        _refuse_references(mapping.get("reference"), paths_found)
         raise InputError(
             f"no column for {needed}",
             found=_list_columns(paths_found),
@@ -223,10 +248,28 @@ def _refuse_lists(column: str | None, samples: Sequence[Mapping[str, Any]]) -> N
         )
 
 
+def _refuse_references(column: str | None, paths_found: Sequence[str]) -> None:
+    """Say so if there are right answers and none of a model, as in a benchmark's questions."""
+    if column is not None:
+        raise InputError(
+            "there are reference answers, and no answer of a model",
+            field=column,
+            found=_list_columns(paths_found),
+            expected="a column with a model's answers, called model_answer or by the model's name, "
+            f"or named by --column answer=COLUMN; --column 'answer={column}' takes the reference "
+            "answers for a model's",
+        )
+
+
 def model_in(column: str) -> str | None:
-    """Return the model that a column is named by, as promptfoo does: "[openai:gpt-x] prompt"."""
-    named = PROVIDER.match(column)
-    return named[1] if named else None
+    """Return the model that a column is named by: "[openai:gpt-x] prompt", "gpt-4o answer"."""
+    if named := PROVIDER.match(column):
+        return named[1]
+    noun = _OF_ANSWER.search(column)
+    name = (column[: noun.start()] + column[noun.end() :] if noun else column).strip("_-. ")
+    words = words_of(name)
+    is_model = _FAMILY.match(words) if noun else _FAMILY_ALONE.fullmatch(words)
+    return name if is_model else None
 
 
 def _list_columns(columns: Sequence[str]) -> str:
@@ -244,8 +287,8 @@ def _guess(
         for words, column in names:
             if words == name and _can_hold(field, column, samples):
                 return column
-    if field == "answer":  # promptfoo's tables name a column of answers by its model and prompt
-        return next((column for column in paths_found if PROVIDER.match(column)), None)
+    if field == "answer":  # some name a column of answers by its model
+        return next((column for column in paths_found if model_in(column)), None)
     return None
 
 
@@ -344,6 +387,8 @@ def _is_marked(value: Any, column: str) -> bool:
 
 def _is_talk(value: Any, column: str) -> bool:
     """Say whether a value is a chat in which a model answers; deep inside others, with roles."""
+    if words_of(column) in HISTORIES and alternating(value):
+        return True
     chat = asked_in(value) if "." in column else chat_in(value)
     return is_chat(chat) and bool(answers_in(chat))
 

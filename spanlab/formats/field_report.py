@@ -61,7 +61,8 @@ class FieldReport:
         """Return what each field of the file became, those of one object together if alike.
 
         Args:
-            sources: what the file calls a field of the rows, where that differs.
+            sources: what the file calls a field of the rows, where that differs; "" for one that
+                it has not, and that was made here.
         """
         merged: dict[str, str] = {}
         for path, kinds in self._became.items():
@@ -69,7 +70,8 @@ class FieldReport:
             if len(kinds) == 1 and _CHANCE in kinds:  # as in every record
                 known = ["id"]
             merged[path] = " and ".join(known) or LEFT_OUT
-        return {sources.get(path, path): kind for path, kind in self._together(merged).items()}
+        told = self._together(merged).items()
+        return {sources.get(path, path): kind for path, kind in told if sources.get(path) != ""}
 
     def _together(self, fields: Mapping[str, str]) -> dict[str, str]:
         """Return fields with all that lies in one field, and became the same, under its name."""

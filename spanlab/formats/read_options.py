@@ -172,6 +172,12 @@ class ReadOptions(OptionModel):
         "question, what tools returned are passages.",
         titles={"last": "The last answer", "all": "Each answer"},
     )
+    speaker: str | None = option(
+        None,
+        title="The model in a chat",
+        help="Whose messages are the model's, in chats that have names of speakers and no roles.",
+        placeholder="for example helper-bot",
+    )
     common_labels: bool = option(
         False,
         title="Common labels",

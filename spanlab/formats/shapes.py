@@ -6,6 +6,8 @@
 | ``{"columns": [name, …], "data": [[cell, …], …]}`` | … |
 | ``{"question": {"0": q, …}, "answer": {"0": a, …}}`` | … |
 | ``{"7": {"question": q, "answer": a}, …}`` | each object, with its key as id |
+| ``{"prompt": {"text": q, "replies": [{"text": a, …}, …]}}`` | every message of the tree |
+| ``{"dialog": 7, "turns": [{"question": q, "answer": a}, …]}`` | each turn |
 | ``["question", "answer"]``, then ``[q, a]`` | the lists behind the first, which names cells |
 | ``[{"role": …, "content": …}, …]`` | the chat that it is |
 """
@@ -13,13 +15,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from typing import Any, Final, TypeGuard
 
 from pydantic_core import from_json, to_json
 
 from spanlab.base.errors import InputError
-from spanlab.formats.chats import is_chat, plain_chat
+from spanlab.formats.chats import is_chat, pairs_apart, plain_chat
 from spanlab.formats.columns import map_columns
 from spanlab.formats.files import FileRow, InputFile
 
@@ -72,14 +74,54 @@ def _records_of(value: Row) -> list[Row]:
 
 
 def _table_in(value: Any) -> list[Row]:
-    """Return the rows of an object that is a table; none for another value."""
+    """Return the rows of an object that is a table, a tree or a list; none for another value."""
     if not _is_object(value):
         return []
+    if listed := list(_in_tree(value.get("prompt"), None)) or _turns_in(value):
+        return listed
     header, rows = (next((value[n] for n in names if n in value), None) for names in _TABLE)
     if not (isinstance(header, list) and isinstance(rows, list)):
         return _of_columns(value)
     named = [str(column.get("name") if _is_object(column) else column) for column in header]
     return [dict(zip(named, row, strict=False)) for row in rows if isinstance(row, list)]
+
+
+def _in_tree(message: Any, parent: Any) -> Iterator[Row]:
+    """Yield a message of a tree of OpenAssistant, and all that reply to it; none of another."""
+    if not (_is_object(message) and isinstance(message.get("replies"), list)):
+        return
+    yield {**{k: v for k, v in message.items() if k != "replies"}, "parent_id": parent}
+    for reply in message["replies"]:
+        yield from _in_tree({"replies": [], **reply}, message.get("message_id"))
+
+
+def _turns_in(value: Row) -> list[Row]:
+    """Return records that are listed in one that has no answer of its own, with what it has."""
+    for name, parts in value.items():
+        if not (isinstance(parts, list) and parts and all(map(_is_object, parts))):
+            continue
+        around = {k: v for k, v in value.items() if k != name}
+        asked = map_columns(list(parts[0]), None, needed=None).keys()
+        if "answer" in asked and not asked.isdisjoint(("question", "messages")):
+            own = map_columns(list(around), None, needed=None)
+            base = around.pop(own.get("id", "id"), None)
+            numbered = enumerate(parts, start=1)
+            ids = ({} if base is None else {"id": f"{base}-{n}"} for n, _ in numbered)
+            rows: list[Row] = [{**around, **i, **part} for i, part in zip(ids, parts, strict=True)]
+            return [] if own.keys() & {"answer", "messages"} else rows
+    return []
+
+
+def with_messages(record: Row) -> Row:
+    """Return an answer of MT-bench as a chat with what was asked, if its request was joined."""
+    choices = record.get("choices")
+    said = choices[0].get("turns") if isinstance(choices, list) and choices else None
+    if not isinstance(said, list):
+        return record
+    asked = (record.get("request") or {}).get("turns") or []
+    pairs = [pair for pair in zip_longest(asked, said) if pair[1] is not None]
+    rest = {k: v for k, v in record.items() if k not in ("choices", "request")}
+    return {**rest, "messages": pairs_apart([list(pair) for pair in pairs])}
 
 
 def _of_columns(value: Row) -> list[Row]:

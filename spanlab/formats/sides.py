@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from spanlab.formats.cells import chat_in
 from spanlab.formats.chats import is_chat, is_user
-from spanlab.formats.columns import COMMON, PROVIDER, map_columns, words_of
+from spanlab.formats.columns import COMMON, PROVIDER, map_columns, model_in, words_of
 
 _OPPOSITES: Final = (
     ("chosen", "rejected"),
@@ -29,6 +29,7 @@ _LETTERS: Final = tuple("abcdefgh")
 _NUMBERS: Final = tuple(map(str, range(20)))
 _NUMBERED: Final = re.compile(r"(?<=[a-z])(?=\d+$)")
 _SIDE, _CHAT, _MODEL = "side", "messages", "model"
+_BY_MODEL: Final = "model answer"  # what is called by the models that said it
 _WEAK: Final = frozenset(("text", "result", "generated", "predicted", "choices message content"))
 _ANSWERS: Final = (*(name for name in COMMON["answer"] if name not in _WEAK), "")
 _CHATS: Final = ("messages", "conversation", "conversations", "dialogue", "dialog", "chat")
@@ -38,7 +39,8 @@ class Sides(NamedTuple):
     """Which columns say the same of different answers.
 
     Args:
-        answers: what a column is called without its side → side → the column.
+        answers: what a column is called without its side → side → the column. A side that is a
+            model is called by its name.
         passages: what columns of passages are called without their numbers → the columns.
         repeats: columns that one of the sides is repeated in.
     """
@@ -81,11 +83,12 @@ class Sides(NamedTuple):
             if (said := own.pop("", None)) is not None:
                 own[_CHAT if _is_talk(said) else "answer"] = said
             known = shared.get(id_column) or name
+            is_model = _BY_MODEL in self.answers
             yield {
                 **shared,
-                id_column: known if are_models else f"{known}-{side}",
+                id_column: known if are_models or is_model else f"{known}-{side}",
                 **own,
-                _SIDE: side,
+                _MODEL if is_model else _SIDE: side,
             }
 
 
@@ -97,6 +100,8 @@ def _is_talk(value: Any) -> bool:
 
 def sides_in(columns: Sequence[str]) -> Sides:
     """Return the sides that columns, or fields of a record, have; empty for one answer."""
+    if models := _models_in(columns):
+        return models
     for marks in (*_OPPOSITES, _LETTERS, _NUMBERS):
         grouped = _grouped(columns, marks)
         answers = [base for base in grouped if base in (*_ANSWERS, *_CHATS)]
@@ -114,6 +119,21 @@ def sides_in(columns: Sequence[str]) -> Sides:
         if base in COMMON["passages"] and base not in map(words_of, columns)
     }
     return Sides({}, {_named(base): columns for base, columns in passages.items()})
+
+
+def _models_in(columns: Sequence[str]) -> Sides | None:
+    """Return columns of answers that are called by different models; None without several."""
+    models = {column: model for column in columns if (model := model_in(column))}
+    names = {words_of(model): model for model in models.values()}
+    if len(names) < 2 or any(map(PROVIDER.match, models)):
+        return None
+    beside = _grouped([column for column in columns if column not in models], tuple(names))
+    answers = {model: column for column, model in models.items()}
+    said = {
+        base: {names[words]: column for words, column in sides.items()}
+        for base, sides in beside.items()
+    }
+    return Sides({_BY_MODEL: answers, **said}, {})
 
 
 def _first(grouped: Mapping[str, Mapping[str, str]], answers: Sequence[str]) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from pydantic_core import to_json
 
 from spanlab.base.errors import InputError
-from spanlab.formats.chats import is_said_by_model, is_user, places_in, without_classes
+from spanlab.formats.chats import HOLDS, is_said_by_model, is_user, places_in, without_classes
 from spanlab.formats.columns import map_columns, words_of
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.limits import TOGETHER, too_many
@@ -132,8 +132,41 @@ def thread_in(samples: Iterable[Mapping[str, Any]]) -> Thread | None:
         for names in (_OWN, _PARENT, _CHAT)
     )
     made_of = dict.fromkeys(name if name in as_given else "message" for name in places)
-    sources = {"messages": ", ".join(made_of), "id": own or "id"}
+    sources = {"messages": ", ".join(made_of), "id": own}
     return Thread(*places, own, parent if own else "", chat, sources)
+
+
+_NAMES: Final = ("speaker", "sender", "from", "author", "user", "username", "user name", "name")
+
+
+def speaker_of(message: Mapping[str, Any]) -> str:
+    """Return who says a message that has a name and no role; "" for what is no such message."""
+    said = next((value for n, value in message.items() if value and words_of(n) in _NAMES), None)
+    name = said.get("name") if isinstance(said, Mapping) else said
+    has_text = any(isinstance(message.get(field), str) for field in HOLDS)
+    return name if isinstance(name, str) and has_text and places_in(message) is None else ""
+
+
+def speakers_in(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return who speaks in messages that have names and no roles; none for other records."""
+    speakers = list(map(speaker_of, messages))
+    fields = map_columns(tuple(messages[0]) if messages else (), None, needed=None)
+    means_other = {fields.get("question"), fields.get("answer")} - {None, *HOLDS}
+    talk = {words_of(name) for message in messages for name in message}
+    is_talk = bool(talk & {*_CHAT, *_NAMES[:3]}) or len(set(speakers)) < len(speakers)
+    is_one = all(speakers) and is_talk and not means_other
+    return list(dict.fromkeys(speakers)) if is_one and len(set(speakers)) > 1 else []
+
+
+def with_roles(value: Any, model: str) -> Any:
+    """Return a value whose messages have a role: the model's are of the speaker of this name."""
+    if isinstance(value, list):
+        return [with_roles(part, model) for part in value]
+    if not isinstance(value, Mapping):
+        return value
+    if name := speaker_of(value):
+        return {"role": "assistant" if name == model else "user", **value}
+    return {field: with_roles(inner, model) for field, inner in value.items()}
 
 
 def _unpacked(record: Mapping[str, Any]) -> Mapping[str, Any]:

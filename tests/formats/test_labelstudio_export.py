@@ -50,7 +50,7 @@ def test_an_export_is_what_label_studio_imports(tmp_path: Path) -> None:
             "spanlab": [
                 {"name": name, "kind": kind, "status": status, **note}
                 for name, kind, status, note in (
-                    ("eva", "person", "done", {}),
+                    ("eva", "person", "done", {"unlabelled": [0]}),
                     ("tom", "person", "skipped", {}),
                     ("ida", "person", "not-annotated", {}),
                     ("m", "detector", "done", {}),

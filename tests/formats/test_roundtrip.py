@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanlab.formats import ReadOptions, read, write
-from spanlab.formats.known.labelstudio_writer import LABEL
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -250,7 +249,8 @@ def kept(record: Record) -> Any:
             a.annotator: (
                 a.kind,
                 a.status,
-                [(s.start, s.end, s.text, s.prob, s.label or LABEL, s.note) for s in a.spans],
+                [(s.start, s.end, s.text, s.prob, s.label, s.note) for s in a.spans],
+                a.hard,
             )
             for a in record.annotations
         },

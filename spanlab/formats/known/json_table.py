@@ -74,7 +74,10 @@ class JsonReader(MappedReader):
         for remark in () if self._requests is None else self._requests.finish():
             self._options.on_warning(remark)
         known = self._mapping.keys()
-        if self._mapping.get("id") == BATCH_ID and known.isdisjoint(("question", "messages")):
+        is_asked = self._requests is not None or not known.isdisjoint(("question", "messages"))
+        first = () if self._is_array or self._requests is not None else first_objects(self._file)
+        is_mt_bench = any({"question_id", "choices"} <= record.keys() for record in first)
+        if is_mt_bench or (self._mapping.get("id") == BATCH_ID and not is_asked):
             self._options.on_warning(
                 f"{self._file.name}: the questions of a batch stand in the file of its requests, "
                 "which --requests joins"

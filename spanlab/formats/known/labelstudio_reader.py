@@ -32,6 +32,7 @@ from spanlab.formats.json_rows import names_in_first
 from spanlab.formats.known.csv_table import CsvReader
 from spanlab.formats.known.labelstudio_tasks import (
     KEYS,
+    LABEL,
     OWN,
     SHOWN,
     ExportedTask,
@@ -166,11 +167,13 @@ class LabelStudioReader(reader.FormatReader):
             is_gold = person.ground_truth or person.name() == GOLD
             name = told.name if told is not None else person.name()
             marked, responses = self._read_regions(task, person, f"annotations.{index}")
+            spans = tuple(self._spans(answer, marked, 1.0 if is_gold else None, told))
             yield Annotation(
                 annotator=GOLD if is_gold and told is None else name,
                 kind=AnnotatorKind.GOLD if is_gold else AnnotatorKind.PERSON,
                 status=Status.SKIPPED if person.was_cancelled else Status.DONE,
-                spans=tuple(self._spans(answer, marked, 1.0 if is_gold else None)),
+                spans=spans,
+                hard=told.hard_labels(spans) if told is not None else None,
                 responses=responses,
                 note=told.note if told is not None else None,
                 decided_by=person.name() if is_gold and person.name() not in (GOLD, name) else None,
@@ -181,13 +184,15 @@ class LabelStudioReader(reader.FormatReader):
             marked, responses = self._read_regions(task, model, f"predictions.{index}")
             score = self._share(1.0 if model.score is None else model.score)
             own, number = task.own(), model.number()
-            is_known = number is not None and number < len(own)
+            told = own[number] if number is not None and number < len(own) else None
+            spans = tuple(self._spans(answer, marked, score, told))
             yield Annotation(
                 annotator=model.model_version or _UNNAMED_MODEL,
                 kind=AnnotatorKind.DETECTOR,
-                spans=tuple(self._spans(answer, marked, score)),
+                spans=spans,
+                hard=told.hard_labels(spans) if told is not None else None,
                 responses=responses,
-                note=own[number or 0].note if is_known else None,
+                note=told.note if told is not None else None,
             )
 
     def _count(self, kind: str, n: int = 1) -> None:
@@ -238,16 +243,22 @@ class LabelStudioReader(reader.FormatReader):
         return responses
 
     def _spans(
-        self, answer: str, marked: list[_MarkedRegion], score: float | None
+        self,
+        answer: str,
+        marked: list[_MarkedRegion],
+        score: float | None,
+        told: OwnAnnotation | None,
     ) -> Iterator[Span]:
         """Yield a span per region and label; ``score`` is for those without, None for no scores."""
+        unlabelled = told.unlabelled if told is not None else ()
         places = [self._cut(mark.place, answer) for mark in marked]
         extents = OffsetReader(answer).extents(places, self._unit)
         for (region, place, attributes), (start, end) in zip(marked, extents, strict=True):
             prob = 1.0
             if score is not None:
                 prob = score if region.score is None else self._share(region.score)
-            for label in region.labels():
+            for named in region.labels():
+                label = None if named == LABEL and region.own_number() in unlabelled else named
                 note = region.note()
                 span = span_at(answer, start, end, place.field, prob=prob, label=label, note=note)
                 yield span.model_copy(update={"attributes": attributes}) if attributes else span

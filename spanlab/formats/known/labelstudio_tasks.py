@@ -11,7 +11,7 @@ the long export alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final
 
 from pydantic import (
@@ -27,12 +27,13 @@ from pydantic import (
 
 from spanlab.formats.quotes import RegionPlace
 from spanlab.formats.reader import parse_list
-from spanlab.schema import AnnotatorKind, Response, Status
+from spanlab.schema import AnnotatorKind, Interval, Response, Span, Status
 
 _UNNAMED = "annotator"
 OWN: Final = "spanlab"  # the field of data that is ours
+LABEL: Final = "Hallucination"  # of a span without one: Label Studio shows no region without
 SHOWN: Final = "context_shown"  # … and the one with the passages as people see them
-_OWN_ID = re.compile(r"(\d+)-")  # of a region of ours: the annotation's number, then its own
+_OWN_ID = re.compile(r"(\d+)-(\d+)?")  # of a region of ours: the annotation's number, then its own
 
 
 class _OpenModel(BaseModel):
@@ -85,6 +86,11 @@ class TaskRegion(_OpenModel):
             return int(content)
         return int(content) if isinstance(content, int) else None
 
+    def own_number(self) -> int | None:
+        """Return which span of our own export this was, counted from 0; None for others."""
+        own = _OWN_ID.match(str(self.id))
+        return int(own[2]) if own and own[2] else None
+
     def note(self) -> str | None:
         """Return what was written beside the region."""
         text = (self.meta or {}).get("text")
@@ -134,6 +140,15 @@ class OwnAnnotation(_OpenModel):
     kind: AnnotatorKind
     status: Status
     note: str | None = None
+    unlabelled: tuple[int, ...] = ()  # numbers of its spans that have no label
+    hard: tuple[tuple[int, int], ...] | None = None
+    places: tuple[tuple[int, int], ...] = ()  # of the spans that the hard labels belong to
+
+    def hard_labels(self, spans: Sequence[Span]) -> tuple[Interval, ...] | None:
+        """Return the hard labels; None without any, or where somebody has moved the spans."""
+        if self.hard is None or self.places != tuple((span.start, span.end) for span in spans):
+            return None
+        return tuple(Interval(start=start, end=end) for start, end in self.hard)
 
 
 _OWN: TypeAdapter[tuple[OwnAnnotation, ...]] = TypeAdapter(tuple[OwnAnnotation, ...])

@@ -16,13 +16,12 @@ of the region or of the task. The configuration that these tasks are made for:
       <Rating name="fluency" toName="answer" maxRating="5"/>
     </View>
 
-``context_shown`` holds the passages as people see them, ``spanlab`` who an annotation is by and its
-note, which come back with an export. A header gives the control after it its title; the titles of a
-scale's ends have no place there.
+``context_shown`` holds the passages as people see them, ``spanlab`` who an annotation is by, its
+note, its hard labels and which spans have no label, which come back with an export. A header gives
+the control after it its title; the titles of a scale's ends have no place there.
 
-Label Studio has no place for rejected suggestions, claims, evidence and hard labels, nor for
-"failed" and "not annotated": those annotations are left out, because an empty one would say that
-nothing was found.
+Label Studio has no place for rejected suggestions, claims and evidence, nor for "failed" and "not
+annotated": those annotations are left out, because an empty one would say that nothing was found.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from spanlab.base.errors import InputError, UsageError
 from spanlab.base.fields import message_of
-from spanlab.formats.known.labelstudio_tasks import OWN, SHOWN
+from spanlab.formats.known.labelstudio_tasks import LABEL, OWN, SHOWN
 from spanlab.formats.reader import check_meta
 from spanlab.schema import (
     UNDETERMINED,
@@ -89,8 +88,19 @@ def _task(record: Record, settings: DatasetSettings) -> dict[str, Any]:
 
 def _own(annotation: Annotation) -> dict[str, Any]:
     """Return what Label Studio has no place for, and forgets: who it is by, and its note."""
-    fields = {"name": annotation.annotator, "kind": annotation.kind, "status": annotation.status}
-    return fields if annotation.note is None else {**fields, "note": annotation.note}
+    fields: dict[str, Any] = {
+        "name": annotation.annotator,
+        "kind": annotation.kind,
+        "status": annotation.status,
+    }
+    if annotation.note is not None:
+        fields["note"] = annotation.note
+    if unlabelled := [n for n, span in enumerate(annotation.spans) if span.label is None]:
+        fields["unlabelled"] = unlabelled
+    if annotation.hard is not None:
+        fields["hard"] = [(part.start, part.end) for part in annotation.hard]
+        fields["places"] = [(span.start, span.end) for span in annotation.spans]
+    return fields
 
 
 def _data(item: Item) -> dict[str, Any]:
@@ -191,7 +201,6 @@ def _region(span: Span, name: str, *, scored: bool) -> dict[str, Any]:
     return region
 
 
-LABEL = "Hallucination"  # of a span that has none, as Label Studio shows no region without
 _CONTROLS: Final = frozenset({"Choices", "Rating", "Number", "TextArea"})
 
 

@@ -20,7 +20,7 @@ from pathlib import PurePath
 from typing import Any, ClassVar, Final, NamedTuple
 
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from spanlab.base.errors import InputError
 from spanlab.formats import reader
@@ -59,9 +59,9 @@ from spanlab.formats.reader import (
     text_of,
     within,
 )
-from spanlab.formats.shapes import untyped
+from spanlab.formats.shapes import untyped, with_messages
 from spanlab.formats.sides import SideBySide, Sides, packing_in
-from spanlab.formats.threads import Thread, thread_in
+from spanlab.formats.threads import Thread, speakers_in, thread_in, with_roles
 from spanlab.output.figures import counted, named_ids
 from spanlab.schema import Annotation, Item, Passage, Record
 
@@ -69,6 +69,7 @@ SAMPLES: Final = 50  # records that are looked at to tell what their columns hol
 _SAMPLED: Final = 1 << 22  # bytes after which these are enough
 _GIVEN: Final = frozenset(("input", "inputs", "trace_input"))
 _LOGGED: Final = frozenset(("request", "response"))  # of MLflow, both as JSON in a text
+_MADE: Final = ("id", "model", "side")  # fields of records that were apart in no field
 _MOST: Final = 200  # fields that are offered
 _NAMED: Final = 5  # so many ids are named in a remark
 CELL = 10  # bytes of memory for a character of a cell: the cell, and its JSON at the worst
@@ -111,7 +112,7 @@ class MappedReader(reader.FormatReader):
 
     def records(self) -> Iterator[FileRow]:
         """Yield the records as JSON objects: those of the file, or each of their sides."""
-        rows = self.given()
+        rows = self._spoken()
         if self._thread is not None:
             return self._thread.joined(rows, self._file, partial(setattr, self, "_joined"))
         return rows if self._sides is None else chain.from_iterable(map(self._apart, rows))
@@ -120,12 +121,22 @@ class MappedReader(reader.FormatReader):
     def given(self) -> Iterator[FileRow]:
         """Yield the records as they stand, as JSON objects, numbered from 1."""
 
+    def _spoken(self) -> Iterator[FileRow]:
+        """Yield the records as they stand, with roles where it was said who the model is."""
+        for row in self.given():
+            if self._options.speaker is None or row.refused is not None:
+                yield row
+            else:
+                spoken = with_roles(from_json(row.raw), self._options.speaker)
+                yield self._file.row(row.line, to_json(spoken), row.unit, row.number)
+
     @cached_property
     def _thread(self) -> Thread | None:
         """How records that are messages are joined to chats; None if they are something else."""
-        if self._options.columns or {*SAYS, "message"}.isdisjoint(self._names_given()):
+        may_be = self._options.speaker or {*SAYS, "message"} & set(self._names_given())
+        if self._options.columns or not may_be:
             return None
-        return thread_in(self._readable(self.given()))
+        return thread_in(self._readable(self._spoken()))
 
     @cached_property
     def _sides(self) -> SideBySide | Sides | None:
@@ -155,7 +166,10 @@ class MappedReader(reader.FormatReader):
     def sources(self) -> Mapping[str, str]:
         """The columns of the file that a column of the records was made of."""
         packed = self._thread or self._sides
-        return {} if packed is None else packed.sources
+        if packed is None:
+            return {}
+        given = self._names_given()
+        return {**{name: "" for name in _MADE if name not in given}, **packed.sources}
 
     def layout(self) -> RecordLayout:
         """Return what the records look like; without columns if there are none."""
@@ -171,7 +185,9 @@ class MappedReader(reader.FormatReader):
             InputError: the file cannot be read on, or it has no column for the answer.
         """
         if columns := self.columns():
-            self._mapping = self._map(columns, tuple(self._samples()))
+            samples = tuple(self._samples())
+            self._check_speakers(samples)
+            self._mapping = self._map(columns, samples)
         for row in self.records():
             yield from self._turns(row)
 
@@ -279,6 +295,23 @@ class MappedReader(reader.FormatReader):
         problem.field = None
         return within(problem, column)
 
+    def _check_speakers(self, samples: Sequence[Mapping[str, Any]]) -> None:
+        """Refuse chats that name who speaks, as nothing says who of them is the model."""
+        if self._options.columns or not samples:
+            return
+        talks = [samples]
+        if "answer" not in map_columns(tuple(samples[0]), None, needed=None):
+            talks += [part for part in samples[0].values() if _are_objects(part)]
+        speakers = next(filter(None, map(speakers_in, talks)), [])
+        if speakers:
+            raise InputError(
+                "it cannot be told who of these speakers is the model",
+                file=self._file.name,
+                found=named_ids(speakers, _NAMED),
+                expected="--speaker NAME, whose messages are the answers; --column answer=FIELD "
+                "reads every message as an answer",
+            )
+
     def _map(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         try:
             return map_columns(columns, self._options.columns, samples=samples)
@@ -369,11 +402,15 @@ def _cells_of(row: FileRow) -> dict[str, Any]:
     cells = row.value
     if not isinstance(cells, dict):
         raise InputError("the record is not an object", found=cells, expected="a JSON object")
-    cells = untyped(cells)
+    cells = with_messages(untyped(cells))
     both = {name: value for name, value in cells.items() if name.lower() in _LOGGED}
     are_objects = len(both) == len(_LOGGED) and all(map(_is_object_text, both.values()))
     inside = _GIVEN | _LOGGED if are_objects else _GIVEN
     return {name: _given_inside(name, value, inside) for name, value in cells.items()}
+
+
+def _are_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(part, Mapping) for part in value)
 
 
 def _is_object_text(value: Any) -> bool:
