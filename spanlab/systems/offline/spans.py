@@ -6,6 +6,7 @@ a wrong one: it costs something to go from marked to not marked and back inside 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ _QUIET = 0.2  # … and this share of its most probable word on
 _FAINT = 0.2  # an answer all of whose words are below this probability is correct: no spans
 _BAND = 0.05  # words of one span differ by no more, so that its one probability speaks for all
 _WORD = 4  # signs that may be one word
+_LISTED = re.compile(r"[.):]\s|\s?[-–]\s")  # what follows the number of a list's line
 _CONFIRMED = 0.5  # what is left of the probability of a part of a date that the passages have
 
 
@@ -80,13 +82,15 @@ def stretches(described: AnswerFeatures, probs: Column, anyone: Column) -> list[
 
 
 def _units(described: AnswerFeatures, probs: Column) -> Column:
-    """Doubt confirmed parts of dates less, and signs that are one word alike.
+    """Doubt confirmed parts of dates and numbers of lists less, and signs of one word alike.
 
     A short run of signs that nothing knows is a word, as probable as its likeliest sign; two with
     a stop word between them, which may be a part of either, are one.
     """
     words, probs = described.answer, probs.copy()
     probs[sorted(described.confirmed)] *= _CONFIRMED
+    for at in _list_numbers(words):
+        probs[at] = min(probs[at], *probs[max(at - 1, 0) : at + 2])
     unknown = [
         kind is WordKind.SIGN and not known
         for kind, known in zip(words.kinds, described.known, strict=True)
@@ -105,6 +109,15 @@ def _units(described: AnswerFeatures, probs: Column) -> Column:
             before = unit.start, at
         first = at + 1
     return probs
+
+
+def _list_numbers(words: TokenizedText) -> Iterator[int]:
+    """Yield the numbers of a list's lines, which state nothing: "2. Vienna"."""
+    for at, kind in enumerate(words.kinds):
+        before = words.text[words.ends[at - 1] if at else 0 : words.starts[at]]
+        begins = kind is WordKind.NUMBER and (not at or "\n" in before)
+        if begins and _LISTED.match(words.text, words.ends[at]):
+            yield at
 
 
 def _phrases(words: TokenizedText, excess: Column, cost: list[float]) -> NDArray[np.bool_]:
@@ -128,10 +141,14 @@ def _phrases(words: TokenizedText, excess: Column, cost: list[float]) -> NDArray
 
 
 def _edges(words: TokenizedText) -> list[float]:
-    """Return what an edge of a phrase costs before each word; nothing between sentences."""
+    """Return what an edge of a phrase costs before each word.
+
+    It costs nothing between sentences, and after the number of a list's line.
+    """
+    free = {at + 1 for at in _list_numbers(words)}
     return [0.0] + [
         _CHANGE * (_IN_NAME if _belong(words, at) else 1.0)
-        if words.sentence[at] == words.sentence[at - 1]
+        if words.sentence[at] == words.sentence[at - 1] and at not in free
         else 0.0
         for at in range(1, len(words))
     ]

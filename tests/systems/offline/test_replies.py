@@ -1,4 +1,4 @@
-"""A yes, a no or a reply of a few words against the sentence that answers the question."""
+"""Replies against the sentence that answers the question, and numbers that state nothing."""
 
 from __future__ import annotations
 
@@ -88,3 +88,12 @@ def test_what_the_passages_answer_alike_or_leave_open_is_refuted_by_nothing(
 ) -> None:
     annotation = annotated(lang, question, answer, passage)
     assert not [quote for span in annotation.spans for quote in span.evidence if quote.note]
+
+
+@pytest.mark.parametrize("sign", [".", ")", " -"])
+def test_the_numbers_of_a_list_are_not_marked_but_wrong_lines_are_whole(sign: str) -> None:
+    passage = "The Danube flows through Vienna, Bratislava, Budapest and Belgrade."
+    question = "Which capitals does the river Danube flow through?"
+    answer = f"The Danube flows through:\n\n1{sign} Vienna\n2{sign} Madrid\n3{sign} Budapest"
+    annotation = annotated("en", question, answer, passage)
+    assert [answer[part.start : part.end] for part in annotation.hard or ()] == ["Madrid"]
