@@ -75,14 +75,14 @@ pytest_plugins = ["model_fixtures", "postgres"]
 _LONGEST = {
     "test_accessibility.py",
     "test_bench.py",
-    "test_campaign_under_login.py",
     "test_file_commands.py",
     "test_guide.py",
     "test_invited_team.py",
     "test_login.py",
+    "test_kills.py",
     "test_many_annotators.py",
+    "test_optimise.py",
     "test_pursuit_whole_way.py",
-    "test_reasoning.py",
     "test_server.py",
     "test_wheel.py",
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from sklearn.metrics import f1_score
 
 from spanlab.base.errors import InputError
 from spanlab.scoring.claims import (
@@ -58,6 +57,8 @@ def test_verdicts_that_only_the_prediction_uses_are_wrong_but_no_class() -> None
 def test_macro_f1_of_all_verdicts_is_that_of_scikit_learn() -> None:
     """All gold verdicts are one; a system that errs in a fifth has an F1 of .889 on that one."""
     pairs = [("supported", "supported")] * 8 + [("supported", "refuted")] * 2
+    from sklearn.metrics import f1_score  # each worker would take a second to collect it
+
     report = score_claims(claims(*pairs))
     assert report.macro_f1.mean == pytest.approx(8 / 9)
     gold, predicted = zip(*pairs, strict=True)

@@ -130,7 +130,8 @@ def helps() -> Iterator[tuple[str, str]]:
 
 
 EXAMPLE = re.compile(r"^\s*((?:[A-Z_]+=\S+ )*spanlab .+)$", re.MULTILINE)
-NEEDING_MORE = {  # than a third of the samples: other tools' files, judged steps, torch
+NEEDING_MORE = {  # than a third of the samples: other tools' files, judged steps, torch, a minute
+    "tools",
     "import",
     "optimize",
     "train-offline",
@@ -139,27 +140,18 @@ NEEDING_MORE = {  # than a third of the samples: other tools' files, judged step
 }
 
 
-def examples(name: str, text: str) -> list[str]:
-    """Return the examples of a command's help, none if all stand on pages, which run them.
-
-    Of those that start a server only the others: they do not build on each other.
-    """
-    found = EXAMPLE.findall(text)
-    others = [command for command in found if bare(command) not in SHOWN]
-    return others if name in SERVERS or not others else found
-
-
 def bare(command: str) -> str:
     """Return a command without a remark and the number of a port, which is none of its own."""
     return re.sub(r" --port \d+|  #.*", "", command)
 
 
 SHOWN = {bare(command) for topic in TOPICS for command in commands(topic)}
-EXAMPLES = {
-    name: found
-    for name, text in helps()
-    if (found := examples(name, text)) and name not in NEEDING_MORE
-}
+EXAMPLES: dict[str, list[str]] = {}  # by command, but for those that a page or another help has
+for name, text in helps():
+    ran = SHOWN.union(*EXAMPLES.values())
+    others = [command for command in EXAMPLE.findall(text) if bare(command) not in ran]
+    if others and name not in NEEDING_MORE:
+        EXAMPLES[name] = others
 MEASURED = ["spanlab measure mine --annotator offline --by lang --within .1"]
 PEOPLE = [
     f"spanlab annotators rename mine synthetic-annotator-{number} {name}"

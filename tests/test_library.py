@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import datasets
 import numpy as np
 import pandas as pd
 import pytest
@@ -140,6 +139,8 @@ def test_an_answer_prints_with_its_spans_marked() -> None:
 
 
 def test_rows_are_a_list_a_frame_or_whatever_yields_dicts() -> None:
+    import datasets  # each worker would take a second to collect it
+
     expected = [spanlab.load([row])[0].item.answer for row in ROWS]
     frame = pd.DataFrame(ROWS)
     frame["at"] = pd.Timestamp("2026-01-02")

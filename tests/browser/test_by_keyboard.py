@@ -142,8 +142,17 @@ def test_undo_and_redo_survive_going_away_and_coming_back(desk: Sit) -> None:
     assert here.texts("frankenstein") == ["in Paris in 1821"]
 
 
-def test_what_is_likely_differs_in_darkness_line_and_number(desk: Sit) -> None:
+def test_letters_act_only_inside_the_editor_and_what_is_likely_differs_in_looks(desk: Sit) -> None:
     here = desk(_records())
+    here.page.evaluate("document.activeElement.blur()")
+    here.press("a", "x", "Enter")
+    here.page.focus(".sl-answer")
+    here.press("c")
+    here.page.keyboard.type("axu1")
+    here.press("Escape")
+    here.settle()
+    assert here.store.review(here.dataset, "frankenstein", "Ada").version == 0
+
     here.show_weaker()
     expect(here.page.locator(".sl-seg[data-n]")).to_have_count(3)
     looks = here.page.evaluate(
@@ -199,15 +208,3 @@ def test_tab_goes_through_the_spans_scrolls_to_them_and_leaves_behind_the_last(d
     here.has_focus(inside=True)
     here.press("Tab")
     here.has_focus(inside=False)
-
-
-def test_letters_act_only_inside_the_editor(desk: Sit) -> None:
-    here = desk(_records())
-    here.page.evaluate("document.activeElement.blur()")
-    here.press("a", "x", "Enter")
-    here.page.focus(".sl-answer")
-    here.press("c")
-    here.page.keyboard.type("axu1")
-    here.press("Escape")
-    here.settle()
-    assert here.store.review(here.dataset, "frankenstein", "Ada").version == 0

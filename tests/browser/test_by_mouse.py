@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 import pytest
-from driving import DETECTOR, Desk, box_of, suggested
+from driving import Desk, box_of, suggested
 from playwright.sync_api import expect
 
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
@@ -33,51 +33,6 @@ def _tool(here: Desk, command: str) -> None:
 
 def _action(here: Desk, command: str) -> None:
     here.page.click(f'.sl-actions [data-command="{command}"]')
-
-
-def test_everything_of_a_review_works_by_mouse_alone(desk: Sit) -> None:
-    """Suggestions of a detector from the page, editable."""
-    here = desk(_records())
-    here.click_on("Percy")
-    _tool(here, "accept")
-    here.click_on("first published")
-    _tool(here, "reject")
-    here.drag_over("eneva")  # snaps to the whole word
-    here.page.select_option(".sl-tools select", "wrong name")
-    here.click_on("Paris")
-    _tool(here, "accept")
-    here.click_on("Paris")
-    _tool(here, "comment")
-    here.page.fill(".sl-ask input", "London")
-    here.page.click(".sl-ask [type=submit]")
-    _action(here, "done")
-    here.wait_for("next")
-    _action(here, "skip")
-    here.settle()
-
-    state = here.state("frankenstein")
-    assert here.texts("frankenstein") == ["Percy Shelley", "Geneva", "in Paris in 1821"]
-    assert [(span.text, span.label, span.note, span.source) for span in state.spans.values()] == [
-        ("Percy Shelley", None, None, DETECTOR),
-        ("Geneva", "wrong name", None, None),
-        ("in Paris in 1821", None, "London", DETECTOR),
-    ]
-    assert [span.text for span in state.rejected] == ["first published"]
-    assert state.status is Status.DONE
-    assert here.state("next").status is Status.SKIPPED
-
-    _action(here, "previousItem")
-    here.wait_for("frankenstein")
-    _action(here, "undo")
-    _action(here, "undo")
-    here.settle()
-    assert here.state("frankenstein").status is Status.NOT_ANNOTATED
-    assert here.state("frankenstein").spans[list(state.spans)[-1]].note is None
-    _action(here, "redo")
-    here.page.reload()
-    here.wait_for("frankenstein")
-    expect(here.page.locator(".sl-remark")).not_to_contain_text("“London")
-    here.shows_status("draft")
 
 
 def test_a_span_is_resized_by_dragging_its_ends(desk: Sit) -> None:

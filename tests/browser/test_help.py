@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 Sit = Callable[[Sequence[Record]], Desk]
 
 
-def test_four_hints_are_given_once_and_never_come_back(desk: Sit) -> None:
+def test_four_hints_are_given_once_and_the_end_leads_on_to_compare_and_export(desk: Sit) -> None:
     here = desk([Record(item=Item(id="one", answer="One."))])
     hint = here.page.get_by_role("note", name="Hint")
     for text in ("one answer of a language model", "accept", "drag", "Enter"):
@@ -28,10 +28,6 @@ def test_four_hints_are_given_once_and_never_come_back(desk: Sit) -> None:
     expect(hint).to_be_hidden()
     here.visit()
     expect(hint).to_be_hidden()
-
-
-def test_when_all_is_done_the_way_leads_on_to_compare_and_export(desk: Sit) -> None:
-    here = desk([Record(item=Item(id="one", answer="One."))])
     after = here.page.locator(".sl-finished")
     expect(after).to_be_hidden()
     here.press("Enter")

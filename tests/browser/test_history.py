@@ -24,7 +24,7 @@ ITEM = Item(
     answer="The 🎉 party 👩🏽‍🚀 of café was e\u0301tonnant." * 3,
     passages=(Passage(text="The 🎉 party was dull."),),
 )
-LOGS = 100
+LOGS = 40
 CLAIM_KINDS = [
     "accept-claim",
     "reject-claim",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -29,26 +30,20 @@ CASES = {
 
 
 def test_what_is_drawn_in_any_script_is_what_python_slices(desk: Sit) -> None:
-    """Emoji and ZWJ, CRLF, right to left and mixed direction."""
-    records = []
+    """Emoji and ZWJ, CRLF, right to left and mixed direction; by keys and by mouse in turn."""
+    records, drawn = [], dict(zip(CASES, itertools.cycle(("keys", "mouse")), strict=False))
     for name, (lang, answer, text) in CASES.items():
-        for way in ("keys", "mouse", "suggestion"):
+        for way in (drawn[name], "suggestion"):
             item = Item(id=f"{name} by {way}", lang=lang, answer=answer)
             said = (suggested(item, [(text, 0.8)]),) if way == "suggestion" else ()
             records.append(Record(item=item, annotations=said))
     here = desk(records)
     for name, (_, _, text) in CASES.items():
-        here.wait_for(f"{name} by keys")
-        unit = here.unit(text)
-        forward = here.page.evaluate(
-            "at => spanlab.editor.view.geometry.isRightToLeft(at) ? 'ArrowLeft' : 'ArrowRight'",
-            unit,
-        )
-        _walk_to(here, unit, str(forward))
-        _walk_to(here, unit + len(text.encode("utf-16-le")) // 2, f"Shift+{forward}")
-        here.press("d", "Enter")
-        here.wait_for(f"{name} by mouse")
-        here.drag_over(text, exactly=True)
+        here.wait_for(f"{name} by {drawn[name]}")
+        if drawn[name] == "keys":
+            _draw_by_keys(here, text)
+        else:
+            here.drag_over(text, exactly=True)
         here.press("Enter")
         here.wait_for(f"{name} by suggestion")
         here.until("text => document.querySelector('.sl-seg')?.textContent === text", text)
@@ -60,6 +55,16 @@ def test_what_is_drawn_in_any_script_is_what_python_slices(desk: Sit) -> None:
         (span,) = here.state(record.item.id).spans.values()
         start = answer.index(text)
         assert (span.start, span.end, span.text) == (start, start + len(text), text)
+
+
+def _draw_by_keys(here: Desk, text: str) -> None:
+    unit = here.unit(text)
+    forward = here.page.evaluate(
+        "at => spanlab.editor.view.geometry.isRightToLeft(at) ? 'ArrowLeft' : 'ArrowRight'", unit
+    )
+    _walk_to(here, unit, str(forward))
+    _walk_to(here, unit + len(text.encode("utf-16-le")) // 2, f"Shift+{forward}")
+    here.press("d")
 
 
 def _walk_to(here: Desk, unit: int, forward: str) -> None:

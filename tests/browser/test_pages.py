@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,7 +18,6 @@ from serving import Server
 from spanlab.data.export_choice import ExportChoice
 from spanlab.data.exporting import export_dataset
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
-from spanlab.scoring.annotators import compare_dataset
 from spanlab.storage import Store
 
 ANSWER = "Marie Curie was born in Paris 👩‍🔬 in 1867."
@@ -119,50 +117,6 @@ def test_an_uploaded_file_is_counted_and_detected(visit: Callable[..., Page], st
     assert all(record.by("offline") for record in store.records(source))
 
 
-def test_a_detection_goes_on_when_its_page_is_left(
-    visit: Callable[..., Page], store: Store
-) -> None:
-    name = f"left-{next(_number)}"
-    items = [record.item for record in records()]
-    store.import_records(
-        name,
-        [
-            Record(item=item.model_copy(update={"id": f"{item.id}-{copy}"}))
-            for item in items
-            for copy in range(100)
-        ],
-    )
-    page = visit("datasets")
-    card(page, name).get_by_role("button", name="Detect…").click()
-    page.get_by_role("dialog").get_by_role("button", name="Start").click()
-    expect(card(page, name).get_by_text("of 300 items")).to_be_visible(timeout=WAIT)
-    page = visit("jobs")
-    expect(page.get_by_text(f"offline on {name}")).to_be_visible(timeout=WAIT)
-    expect(page.get_by_text("300 of 300").first).to_be_visible(timeout=WAIT)
-    page = visit("datasets")
-    counts = card(page, name).locator(".counts .row")
-    expect(counts).to_have_text([re.compile("offline.*300 of 300 done")], timeout=WAIT)
-
-
-def test_a_wrong_line_is_named_and_nothing_comes_in(
-    visit: Callable[..., Page], store: Store, dataset: str
-) -> None:
-    """What is wrong is said before the import, and there is none."""
-    assert dataset in [summary.name for summary in store.datasets()]  # else another button is shown
-    name = f"wrong-{next(_number)}"
-    good = {"id": "a", "answer": "Yes."}
-    content = f"{json.dumps(good)}\n{json.dumps({'id': HOSTILE, 'answer': 7})}\n"
-    page = visit("datasets")
-    page.get_by_text("Import files").click()
-    upload = FilePayload(name=f"{name}.jsonl", mimeType="", buffer=content.encode())
-    page.locator("input[type=file]").first.set_input_files(upload)
-    expect(page.get_by_placeholder(name)).to_be_visible(timeout=WAIT)
-    error = page.get_by_test_id("stAlert")
-    expect(error).to_contain_text(f"{name}.jsonl, line 2", timeout=WAIT)
-    expect(page.get_by_role("button", name="Import", exact=True)).to_be_disabled()
-    assert name not in [summary.name for summary in store.datasets()]
-
-
 def test_compare_shows_the_most_disagreed_item_and_walks_on_by_key(
     visit: Callable[..., Page], dataset: str
 ) -> None:
@@ -177,25 +131,6 @@ def test_compare_shows_the_most_disagreed_item_and_walks_on_by_key(
     expect(page).to_have_url(re.compile("item=one"))
     idle(page)
     press_until(page, "p", "apart · en")
-
-
-def test_compare_shows_scores_and_agreement(
-    visit: Callable[..., Page], dataset: str, store: Store
-) -> None:
-    """Users ask for agreement between annotators as a part of the tool."""
-    expected = compare_dataset(store, dataset, reference="gold")
-    ben = next(scored for scored in expected.scores if scored.name == "Ben")
-    page = visit("compare", dataset=dataset, view="Scores")
-    table = page.get_by_test_id("stDataFrame").first
-    expect(table).to_be_visible(timeout=WAIT)
-    expect(table).to_contain_text(str(ben.report.macro.iou.mean), timeout=WAIT)
-    expect(table).to_contain_text("mark everything")
-    chart = page.get_by_test_id("stVegaLiteChart").locator("svg, canvas").first
-    expect(chart).to_be_visible(timeout=WAIT)
-    idle(page)
-    page.get_by_role("tab", name="Agreement").press("Enter")
-    alpha = page.get_by_test_id("stDataFrame").first
-    expect(alpha).to_contain_text(str(expected.persons.alpha), timeout=WAIT)
 
 
 def test_a_download_is_what_the_workflow_writes(

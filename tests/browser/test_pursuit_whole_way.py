@@ -1,19 +1,16 @@
-"""Claims from Detect to Review: pursued on a scripted web, or by an agent with a tool server."""
+"""A claim from Detect to Review: pursued on a scripted web, and given more evidence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-from agent_answers import ARTICLE, FACT, THOUGHT, TITLE, agent
 from driving import Desk, choose, idle, open_detectors
 from playwright.sync_api import Page, expect
 from pursuit_answers import CLAIM, FIRST, ITEM, SNIPPET, WINDOW, PursuitModel, ScriptedWeb, html
 from serving import PATIENCE, Server, serving
 
-from spanlab.detection.entities import key_of
-from spanlab.memory.store import MemoryStore
-from spanlab.schema import Annotation, Item, Record, Verdict
+from spanlab.schema import Annotation, Record, Verdict
 from spanlab.search.addresses import ALLOWED
 from spanlab.storage import Store
 from spanlab.testing import ModelServer
@@ -40,10 +37,7 @@ def server(
     web: ScriptedWeb, model: PursuitModel, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
     """An app of its own, whose environment names the scripted model and search."""
-    web.pages["/w/api.php"] = ARTICLE
-    says = ModelServer(lambda ask: agent(ask) or model(ask))
-    with says as answering, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPANLAB_WIKIPEDIA_URL", f"{web.root}/w/api.php")
+    with ModelServer(model) as answering, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_BASE_URL", answering.url)
         patch.setenv("OPENAI_API_KEY", "any")
         patch.setenv("SPANLAB_MODEL", "scripted-model")
@@ -53,14 +47,13 @@ def server(
             yield server
 
 
-def test_a_claim_is_pursued_shown_given_more_evidence_and_pursued_again(
-    server: Server, store: Store, page: Page, web: ScriptedWeb, model: PursuitModel
+def test_a_claim_is_pursued_shown_and_given_more_evidence(
+    server: Server, store: Store, page: Page, web: ScriptedWeb
 ) -> None:
     store.import_records("towers", [Record(item=ITEM)])
     desk = Desk(server, store, page, "towers")
     detect(desk, "detect?dataset=towers", "refuted")
-    searched = list(web.searched)
-    assert searched[0] == f"{CLAIM} {FIRST}"
+    assert web.searched[0] == f"{CLAIM} {FIRST}"
     desk.visit("tower")
     expect(page.locator(".sl-seg")).to_have_text(["1989"])
     desk.press("t")
@@ -89,54 +82,8 @@ def test_a_claim_is_pursued_shown_given_more_evidence_and_pursued_again(
     page.keyboard.press("Enter")
     expect(page.locator(".sl-evidence-form [role=status]")).to_contain_text("Not added: ")
 
-    model.document, model.answer, model.verdict = "1", ADDED, "Supported"
     link = page.get_by_role("link", name="Detect again").get_attribute("href")
     assert link == "detect?dataset=towers&item=tower"
-    detect(desk, link, "supported")
-    desk.visit("tower")
-    desk.press("t")
-    expect(page.locator(".sl-pair .sl-read").first).to_contain_text(ADDED)
-    expect(page.locator(".sl-trace-body")).to_contain_text("Verdict: ✓ supported")
-    assert web.searched == searched  # the second run has found all in the item
-
-
-def test_an_agent_asks_a_tool_server_and_what_it_found_is_recalled_for_the_next_claim(
-    server: Server, store: Store, page: Page, web: ScriptedWeb
-) -> None:
-    """The server is a process of its own, which the page lists first."""
-    facts = {"built": "was built in 1989", "steps": "has 1989 steps"}
-    claims = {name: f"The tower of Aldmere {fact}." for name, fact in facts.items()}
-    items = [Item(id=name, lang="en", answer=claim) for name, claim in claims.items()]
-    store.import_records("agents", [Record(item=item) for item in items])
-    desk = Desk(server, store, page, "agents")
-    choose_detector(desk, "detect?dataset=agents", "mermaid")
-    choose(page, "Tool servers", "wikipedia")
-    page.keyboard.press("Escape")
-    page.get_by_role("button", name="Test the tool servers").click()
-    expect(page.get_by_text("wikipedia.wikipedia_facts: Read the key facts")).to_be_visible()
-    start(page)
-    said = {name: wait_for(desk, name, "mermaid", "refuted") for name in claims}
-    assert web.read.count("/w/api.php") == 1
-    recalls = {name: [step.kind for step in said[name].trace].count("recall") for name in claims}
-    assert sorted(recalls.values()) == [0, 1]
-
-    first, second = sorted(claims, key=lambda name: recalls[name])
-    desk.visit(first)
-    desk.press("t")
-    call = page.locator(".sl-thought").first
-    expect(call).to_contain_text(THOUGHT)
-    expect(call).to_contain_text("wikipedia.wikipedia_summary")
-    expect(call).to_contain_text("Aldmere Tower")
-    expect(call.locator("details")).to_contain_text(FACT)
-    desk.press("Escape")
-    desk.visit(second)
-    desk.press("t")
-    trace = page.locator(".sl-trace-body")
-    expect(trace).to_contain_text("Recalled from memory")
-    expect(trace).to_contain_text("by wikipedia.wikipedia_summary for “Aldmere Tower”")
-    desk.press("Escape")
-    with MemoryStore.open(server.settings) as memory:
-        assert memory.aliases(["aldmere tower"]) == (key_of(TITLE),)
 
 
 def detect(desk: Desk, place: str, verdict: Verdict) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from driving import Desk, idle, suggested
+from driving import Desk, go, idle, suggested
 from playwright.sync_api import expect
 from test_accessibility import complaints
 
@@ -97,12 +97,12 @@ def test_questions_have_no_serious_fault_in_review_and_in_the_settings(desk: Sit
     here.page.set_viewport_size({"width": 1280, "height": 800})
     here.press("a", "q", "1", "Q", "3")
     here.settle()
-    found = {"review": complaints(here.page)}
-    here.page.goto(here.server.url(dataset=here.dataset).replace("/?", "/campaign?"))
+    found = {"review": complaints(here.page, ".sl")}
+    go(here.page, here.server.url(dataset=here.dataset).replace("/?", "/campaign?"))
     here.page.locator("summary", has_text="Questions").click()
     expect(here.page.get_by_role("textbox", name="4. Name")).to_have_value("topic")
     idle(here.page)
-    found["settings"] = complaints(here.page)
+    found["settings"] = complaints(here.page, "details:has(input[aria-label='4. Name'])")
     assert not (wrong := {page: faults for page, faults in found.items() if faults}), wrong
 
 

@@ -98,7 +98,8 @@ def test_the_measurement_s_sample_hides_suggestions_and_tells_the_rate_after_eac
 
 
 def test_a_language_filter_narrows_the_queue_and_the_url_keeps_the_item(desk: Sit) -> None:
-    here = desk(_records())
+    here = desk(_records(), opened=False)
+    here.visit("en-2")
     _choose(here, "Language", "de")
     here.wait_for_queue(lang="de")
     here.wait_for("de-1")
@@ -114,12 +115,20 @@ def test_a_language_filter_narrows_the_queue_and_the_url_keeps_the_item(desk: Si
     here.page.wait_for_selector("text=2 of 4 done")
 
 
-def test_an_empty_queue_says_what_to_do(desk: Sit) -> None:
+def test_an_empty_queue_says_what_to_do_and_without_a_name_nothing_can_be_marked(
+    desk: Sit,
+) -> None:
     here = desk(_records())
     _choose(here, "Your state", "Skipped")
     here.page.wait_for_selector("text=choose another state")
     _choose(here, "Your state", "Not annotated")
     here.wait_for("en-1")
+    here.open_queue()
+    idle(here.page)  # a page that is being redrawn forgets what is typed
+    here.page.fill("input[aria-label^='Reviewer']", "   ")
+    here.page.keyboard.press("Tab")
+    here.page.wait_for_selector("text=Enter your name under Queue")
+    expect(here.page.locator(".sl")).to_have_count(0)
 
 
 def test_a_link_to_an_item_opens_it_and_an_unknown_one_is_named_with_a_way_on(desk: Sit) -> None:
@@ -181,32 +190,8 @@ def test_a_late_answer_of_python_moves_neither_the_item_nor_the_address(desk: Si
     here.wait_for("de-2")
 
 
-def test_without_a_name_nothing_can_be_marked(desk: Sit) -> None:
-    here = desk(_records())
-    here.open_queue()
-    idle(here.page)  # a page that is being redrawn forgets what is typed
-    here.page.fill("input[aria-label^='Reviewer']", "   ")
-    here.page.keyboard.press("Tab")
-    here.page.wait_for_selector("text=Enter your name under Queue")
-    expect(here.page.locator(".sl")).to_have_count(0)
-
-
-def test_an_excursion_to_another_page_leads_back_to_the_same_item_and_name(desk: Sit) -> None:
-    """An edit is there after going away and coming back, not only after a reload."""
-    here = desk(_records())
-    here.press("Enter")
-    here.wait_for("de-1")
-    here.press("a")
-    here.page.click("a:has-text('Datasets')")  # at once: the key may still be on its way
-    here.page.wait_for_selector(".sl", state="detached")
-    here.page.click("a:has-text('Review')")
-    here.wait_for("de-1")
-    here.settle()
-    assert here.texts("de-1") == ["two"]
-    here.until("name => spanlab.editor.navigation.place.reviewer === name", REVIEWER)
-
-
 def test_an_excursion_before_python_heard_of_the_item_leads_back_to_it(desk: Sit) -> None:
+    """An edit is there after going away and coming back, not only after a reload."""
     here = desk(_records())
     here.until("() => !spanlab.editor.conversation.wants()")
     here.page.evaluate("spanlab.component = { ...spanlab.component, setStateValue() {} }")
@@ -221,13 +206,7 @@ def test_an_excursion_before_python_heard_of_the_item_leads_back_to_it(desk: Sit
     assert here.texts("de-1") == ["two"]
     assert here.state("en-1").status is Status.DONE
     here.page.wait_for_url("**item=de-1*")
-
-
-def test_another_queue_begins_with_its_own_first_item(desk: Sit) -> None:
-    here = desk(_records(), opened=False)
-    here.visit("en-2")
-    _choose(here, "Language", "de")
-    here.wait_for("de-1")
+    here.until("name => spanlab.editor.navigation.place.reviewer === name", REVIEWER)
 
 
 def test_a_dataset_deleted_meanwhile_is_a_full_stop_that_keeps_what_was_typed(desk: Sit) -> None:

@@ -39,16 +39,6 @@ CAME = """last => {
 }"""
 
 
-def _probabilities() -> list[Record]:
-    """Five items whose likeliest span has 0.2, 0.4, 0.6, 0.9 and none."""
-    items = {f"p{prob:g}": prob for prob in (0.2, 0.4, 0.6, 0.9)}
-    records = [
-        Record(item=item, annotations=(suggested(item, [("one", 0.1), ("two", prob)]),))
-        for item, prob in ((Item(id=name, answer=ANSWER), prob) for name, prob in items.items())
-    ]
-    return [*records, Record(item=Item(id="unmarked", answer=ANSWER))]
-
-
 def _opinions() -> list[Record]:
     """Two detectors: IoU 1, then 3/7 ("two" of "one two"), then 0; disagreement is 1 less that."""
     marked = {"same": ("two", "two"), "half": ("one two", "two"), "apart": ("one", "three")}
@@ -105,17 +95,7 @@ def _walk(here: Desk, first: str, **query: object) -> list[str]:
             seen.append(str(came))
 
 
-def test_a_range_of_probabilities_leaves_the_items_in_it(desk: Sit) -> None:
-    here = desk(_probabilities())
-    here.open_queue()
-    _slide(here, "Highest span probability", 0.25)
-    here.page.wait_for_selector("text=probability 0.25 to 1")
-    _slide(here, "Highest span probability", 0.85, thumb=1)
-    here.page.wait_for_selector("text=probability 0.25 to 0.85")
-    assert _walk(here, "p0.4") == ["p0.4", "p0.6"]
-
-
-def test_disagreement_filters_and_orders_the_queue(desk: Sit) -> None:
+def test_filters_narrow_and_order_the_queue_and_combine(desk: Sit) -> None:
     """What annotators disagree on can be gone through first."""
     here = desk(_opinions())
     here.open_queue()
@@ -126,9 +106,8 @@ def test_disagreement_filters_and_orders_the_queue(desk: Sit) -> None:
     here.page.get_by_text("Most disagreement first").click()
     assert _walk(here, "apart", order="disagreement") == ["apart", "half"]
     here.open_queue()
-    _slide(here, "Disagreement at least", 0.0)
-    here.page.wait_for_selector("text=disagreement from 0.55", state="detached")
-    assert _walk(here, "apart") == ["apart", "half", "same"]
+    _slide(here, "Highest span probability", 0.85, thumb=1)
+    here.page.wait_for_selector("text=No item fits this filter. Widen it under Queue.")
 
 
 def test_items_that_one_person_has_done_wait_for_a_second(desk: Sit) -> None:
@@ -185,12 +164,3 @@ def test_a_plan_offers_what_too_few_have_done_and_the_reviewer_has_not(desk: Sit
     )
     expect(how_far).to_have_text("1 of 1 done")
     expect(finished).to_contain_text("Next: Campaign, Compare or Export")
-
-
-def test_filters_combine_and_an_empty_queue_says_where_to_widen_it(desk: Sit) -> None:
-    here = desk(_opinions())
-    here.open_queue()
-    _slide(here, "Disagreement at least", 0.1)
-    here.page.wait_for_selector("text=disagreement from 0.1")
-    _slide(here, "Highest span probability", 0.85, thumb=1)
-    here.page.wait_for_selector("text=No item fits this filter. Widen it under Queue.")

@@ -1,25 +1,20 @@
-"""Reasonings the whole way: import, detect, correct types by key, compare, tune, export."""
+"""A reasoning whose steps were verified, in Review and Compare."""
 
 from __future__ import annotations
 
-import json
-import re
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from driving import REVIEWER, Desk, choose, go, idle
-from playwright.sync_api import FilePayload, Page, expect
+from driving import REVIEWER, Desk, go
+from playwright.sync_api import Page, expect
 from reasoning_script import ReasoningScript
-from serving import Server, serving
+from serving import Server
 
 import spanlab
-from spanlab.formats import dumps
-from spanlab.models.programs import ProgramRegistry
 from spanlab.schema import LABEL_SETS, Item, Passage, Record
 from spanlab.storage import Store
-from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
+from spanlab.testing import ModelServer
 
 pytestmark = pytest.mark.browser
 
@@ -56,31 +51,11 @@ BRIDGE = TOWER.model_copy(
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[ModelServer]:
-    """A generator; and a verifier that tells the right type where it is asked to be strict."""
+    """A generator and a verifier."""
     steps = [f"{text} (Attribution)" for text in (BUILT, REFUSED, WRONG)]
-    lax = ReasoningScript({"": [*steps, FINAL]}, {"Rome": RULING, "in Paris": RULING})
-    strict = ReasoningScript({}, {"in Paris": RULING | {"errors": ["Contradictory"]}})
-
-    def script(ask: ModelRequest) -> ScriptedReply:
-        if "proposed_instruction" in ask.text:
-            return say_fields(proposed_instruction="Verify the last step strictly.")
-        if any(f"[[ ## {name} ## ]]" in ask.text for name in ("ruling", "step")):
-            return strict(ask) if "strictly" in ask.text else lax(ask)
-        return say_fields(observations="none", summary="none", tip="none")
-
+    script = ReasoningScript({"": [*steps, FINAL]}, {"Rome": RULING, "in Paris": RULING})
     with ModelServer(script) as server:
         yield server
-
-
-@pytest.fixture(scope="module")
-def server(model: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """An app of its own, whose environment names the scripted model."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OPENAI_BASE_URL", model.url)
-        patch.setenv("OPENAI_API_KEY", "any")
-        patch.setenv("SPANLAB_MODEL", "scripted-model")
-        with serving(tmp_path_factory.mktemp("reasoning")) as server:
-            yield server
 
 
 @pytest.fixture
@@ -93,32 +68,16 @@ def records(
     monkeypatch.setenv("SPANLAB_MODEL", "scripted-model")
     monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
     (reasoned,) = spanlab.reason([Record(item=TOWER)], retries=1)
-    return reasoned, Record(item=BRIDGE)
+    (bridge,) = spanlab.annotate([Record(item=BRIDGE)], "safe")
+    return reasoned, bridge
 
 
-def test_reasonings_are_imported_verified_corrected_compared_tuned_on_and_exported(
-    server: Server, store: Store, page: Page, records: tuple[Record, Record], tmp_path: Path
+def test_steps_are_shown_with_what_was_refused_corrected_by_key_and_compared(
+    server: Server, store: Store, page: Page, records: tuple[Record, Record]
 ) -> None:
-    def at(place: str) -> str:
-        return server.url(dataset="towers").replace("/?", f"/{place}?")
-
-    lines = b"".join(map(dumps, records))
-    page.goto(at("datasets"))
-    page.locator("input[type=file]").first.set_input_files(
-        FilePayload(name="towers.jsonl", mimeType="", buffer=lines)
-    )
-    expect(page.get_by_placeholder("towers")).to_be_visible()
-    page.get_by_role("button", name="Import", exact=True).click()
-    expect(page.get_by_text("2 items imported into towers")).to_be_visible()
+    store.import_records("towers", records)
     safe = LABEL_SETS["SAFE"]
     store.change_settings("towers", lambda now: now.model_copy(update={"labels": safe}))
-
-    go(page, at("detect"))
-    page.get_by_text(re.compile(r"^All \d+ detectors$")).click()
-    page.get_by_text("safe", exact=True).first.click()
-    page.get_by_role("button", name="Start").click()
-    expect(page.get_by_text("1 of 1 item · took").first).to_be_visible()
-
     desk = Desk(server, store, page, "towers")
     desk.visit("tower")
     desk.press("t")
@@ -147,35 +106,7 @@ def test_reasonings_are_imported_verified_corrected_compared_tuned_on_and_export
         assert mine is not None
         assert [(span.text, span.label) for span in mine.spans] == [(WRONG, "Contradictory")]
 
-    go(page, at("compare"))
+    go(page, server.url(dataset="towers").replace("/?", "/compare?"))
     page.get_by_role("tab", name="Reasoning").click()
     expect(page.get_by_text("Errors by position")).to_be_visible()
     expect(page.locator("[data-testid=stVegaLiteChart]")).to_have_count(2)
-
-    go(page, at("optimise"))
-    choose(page, "Detector", "safe")
-    choose(page, "Reference labels", "What people have reviewed")
-    choose(page, "Cross-validation folds", "none")
-    steps = page.get_by_test_id("stMetric").filter(has_text="Labelled steps")
-    expect(steps).to_contain_text("6")
-    idle(page)
-    page.get_by_role("button", name="Start", exact=True).click()
-    expect(page.get_by_text("Not measured on held-out items").first).to_be_visible()
-    (program,) = ProgramRegistry(server.settings.programs)
-    assert (program.metric, program.search_score) == ("type-f1", 1.0)
-
-    go(page, at("export"))
-    page.get_by_text("Verifier training data").click()
-    page.get_by_role("button", name="Create file").click()
-    with page.expect_download() as caught:
-        page.get_by_role("button", name="Download").click()
-    caught.value.save_as(tmp_path / "verifier.zip")
-    with zipfile.ZipFile(tmp_path / "verifier.zip") as archive:
-        told = {name: archive.read(name).decode().splitlines() for name in archive.namelist()}
-    assert "lora_r: 64" in told.pop("qlora.yaml")
-    chats = [json.loads(line) for lines in told.values() for line in lines]
-    hard = [chat for chat in chats if chat["origin"] == "corrected"]
-    assert {(chat["id"], chat["step"], chat["error"]) for chat in hard} == {
-        ("tower", 2, "Contradictory"),
-        ("bridge", 2, "Contradictory"),
-    }

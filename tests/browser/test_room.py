@@ -45,13 +45,6 @@ def height(page: Page, name: str) -> float:
     return box_of(page.locator(name))["height"]
 
 
-def test_a_short_answer_leaves_the_window_to_its_evidence(desk: Sit) -> None:
-    here = desk([read()])
-    becomes(lambda: here.page.evaluate(LINES) >= 11, True)  # beside the answer, below the card
-    here.page.set_viewport_size(NARROW)
-    becomes(lambda: here.page.evaluate(LINES) >= 18, True)  # below it, with a tip under them
-
-
 def test_the_answer_is_as_high_as_its_text_up_to_a_share_that_the_splitter_changes(
     desk: Sit,
 ) -> None:
@@ -144,18 +137,16 @@ def test_wide_windows_have_evidence_beside_lines_that_can_be_read_on_their_own_s
     assert passage.evaluate("node => getComputedStyle(node).direction") == "rtl"
 
 
-def test_an_item_without_a_chosen_span_gives_the_cards_room_away(desk: Sit) -> None:
-    here = desk([read()])
+def test_a_short_answer_leaves_the_window_to_its_evidence_and_tabs_stay_from_item_to_item(
+    desk: Sit,
+) -> None:
+    here = desk([read("one"), read("two"), Record(item=Item(id="bare", answer="Ann."))])
+    becomes(lambda: here.page.evaluate(LINES) >= 11, True)  # beside the answer, below the card
     card = here.page.locator(".sl-card")
-    expect(card).to_be_visible()
     here.press("Escape")
-    expect(card).to_be_hidden()
+    expect(card).to_be_hidden()  # nothing is chosen: it gives its room away
     here.press("j")
     expect(card).to_be_visible()
-
-
-def test_the_tabs_are_reached_by_key_and_stay_from_item_to_item(desk: Sit) -> None:
-    here = desk([read("one"), read("two"), Record(item=Item(id="bare", answer="Ann."))])
     tabs = here.page.get_by_role("tablist")
     expect(tabs.get_by_role("tab", name="Evidence 1")).to_have_attribute("aria-selected", "true")
     here.press("v")
@@ -167,6 +158,9 @@ def test_the_tabs_are_reached_by_key_and_stay_from_item_to_item(desk: Sit) -> No
     spans.focus()
     here.press("ArrowLeft")
     expect(tabs.get_by_role("tab", name="Evidence 1")).to_be_focused()
+    here.press("Enter")
+    here.page.set_viewport_size(NARROW)
+    becomes(lambda: here.page.evaluate(LINES) >= 18, True)  # below it, with a tip under them
 
 
 def test_an_item_without_passages_begins_with_its_spans(desk: Sit) -> None:
@@ -210,8 +204,19 @@ def far(name: str, *, quoted: bool = True) -> Record:
     return Record(item=item, annotations=(found,))
 
 
-def test_of_a_long_passage_the_matching_part_is_shown_with_its_surroundings(desk: Sit) -> None:
+def test_pieces_of_evidence_are_gone_through_and_stand_in_what_surrounds_them(desk: Sit) -> None:
     here = desk([far("one")])
+    chosen = here.page.locator(".sl-passages mark.sl-chosen")
+    pieces = here.page.get_by_role("group", name="Pieces of evidence")
+    expect(chosen).to_have_text("Paris")
+    here.press("e")
+    here.hears(f"Evidence 2 of 2: {QUOTE}")
+    expect(chosen).to_be_in_viewport()
+    here.press("E")
+    here.hears("Evidence 1 of 2: Paris")
+    pieces.get_by_role("button", name="Next piece of evidence").click()
+    expect(pieces).to_contain_text("2 of 2")
+    here.has_focus(inside=True)
     book = here.page.locator(".sl-passage", has_text="Physicists")
     expect(book.get_by_role("link", name="Physicists")).to_have_attribute(
         "href", "https://books.example.org/physicists"
@@ -226,21 +231,6 @@ def test_of_a_long_passage_the_matching_part_is_shown_with_its_surroundings(desk
     expect(folds).to_have_count(2)
     folds.first.click()
     expect(text).to_have_text(LONG_PASSAGE.replace(QUOTE, f"{QUOTE} refutes it "))
-
-
-def test_the_pieces_of_evidence_are_gone_through_by_key_and_by_mouse(desk: Sit) -> None:
-    here = desk([far("one")])
-    chosen = here.page.locator(".sl-passages mark.sl-chosen")
-    pieces = here.page.get_by_role("group", name="Pieces of evidence")
-    expect(chosen).to_have_text("Paris")
-    here.press("e")
-    here.hears(f"Evidence 2 of 2: {QUOTE}")
-    expect(chosen).to_be_in_viewport()
-    here.press("E")
-    here.hears("Evidence 1 of 2: Paris")
-    pieces.get_by_role("button", name="Next piece of evidence").click()
-    expect(pieces).to_contain_text("2 of 2")
-    here.has_focus(inside=True)
 
 
 def test_words_are_found_in_the_evidence_also_where_it_is_folded(desk: Sit) -> None:

@@ -162,6 +162,13 @@ AGENT = told(
     ThoughtStep(text="It was Warsaw.", round=3),
     spans=(span("Paris", REFUTES),),
 )
+HOPPING = told(
+    "hopping",
+    QueryStep(text="born?", retriever="web", claim=0, round=2, tool="search"),
+    FactStep(text="She was born.", verdict="supported", claim=0),
+    QuoteStep(text="in Berlin", round=1),
+    RemarkStep(text="Enough is known.", claim=2, tool="calculator"),
+)
 BROKEN = Annotation(
     annotator="broken",
     kind=AnnotatorKind.DETECTOR,
@@ -170,8 +177,8 @@ BROKEN = Annotation(
 )
 
 
-def revised(answer: str, revision: str, lang: str) -> Record:
-    item = Item(id="revised", lang=lang, question="?", answer=answer)
+def revised(lang: str, answer: str, revision: str) -> Record:
+    item = Item(id=lang, lang=lang, question="?", answer=answer)
     return Record(item=item, annotations=(told("revise", RevisionStep(text=revision)),))
 
 
@@ -222,30 +229,27 @@ def test_a_trace_opens_beside_the_answer_and_says_all_it_has_by_key(desk: Sit) -
 
 
 def test_a_step_says_of_which_claim_it_is_in_which_round_and_with_which_tool(desk: Sit) -> None:
-    here = desk(
-        [
-            curie(
-                told(
-                    "hopping",
-                    QueryStep(text="born?", retriever="web", claim=0, round=2, tool="search"),
-                    FactStep(text="She was born.", verdict="supported", claim=0),
-                    QuoteStep(text="in Berlin", round=1),
-                    RemarkStep(text="Enough is known.", claim=2, tool="calculator"),
-                )
-            )
-        ]
-    )
+    """And the trace of an agent, one of a way to the sources, and one of questions."""
+    kinds = {"hopping": HOPPING, "agent": AGENT, "trail": TRAIL, "pursued": PURSUED}
+    here = desk([curie(said, name=name) for name, said in kinds.items()])
     open_trace(here, "Asked")
     trace = here.page.get_by_role("region", name="Trace of hopping")
     expect(trace).to_contain_text("web · no passages · claim 1 · round 2 · search")
     expect(trace.locator("li", has_text="She was born.")).to_contain_text("(claim 1)")
     expect(trace.locator("li", has_text="in Berlin")).to_contain_text("(round 1)")
     expect(trace).to_contain_text("Enough is known. (claim 3 · calculator)")
+    for name, shows in {
+        "agent": _shows_an_agent,
+        "trail": _shows_a_way_to_the_sources,
+        "pursued": _shows_questions,
+    }.items():
+        here.page.locator(".sl-answer").focus()
+        here.press("PageDown")
+        here.wait_for(name)
+        shows(here)
 
 
-def test_an_agent_s_steps_are_shown_with_their_observations_folded(desk: Sit) -> None:
-    here = desk([curie(AGENT)])
-    open_trace(here, "Thoughts and calls")
+def _shows_an_agent(here: Desk) -> None:
     trace = here.page.get_by_role("region", name="Trace of agent")
     expect(trace).to_contain_text("Recalled from memory")
     expect(trace).to_contain_text("kept on 2026-11-01 from search")
@@ -260,9 +264,7 @@ def test_an_agent_s_steps_are_shown_with_their_observations_folded(desk: Sit) ->
     expect(last.locator("details")).to_have_count(0)
 
 
-def test_a_claim_is_shown_on_its_way_to_the_sources(desk: Sit) -> None:
-    here = desk([curie(TRAIL)])
-    open_trace(here, "Followed to its sources")
+def _shows_a_way_to_the_sources(here: Desk) -> None:
     trace = here.page.get_by_role("region", name="Trace of trail")
     first, second = map(trace.locator(".sl-trail > li").nth, range(2))
     expect(first).to_contain_text("✓ supported2 texts read (claim 1 · round 1)")
@@ -272,9 +274,7 @@ def test_a_claim_is_shown_on_its_way_to_the_sources(desk: Sit) -> None:
     expect(trace).to_contain_text("1 fact of the answer, 1 not supported")
 
 
-def test_a_claim_is_shown_with_the_questions_that_were_asked_about_it(desk: Sit) -> None:
-    here = desk([curie(PURSUED)])
-    open_trace(here, "Questions and answers")
+def _shows_questions(here: Desk) -> None:
     first, second = map(here.page.locator(".sl-pair").nth, range(2))
     chain = (
         "Where was she born?",
@@ -334,49 +334,32 @@ def test_a_passage_read_leads_to_the_passage_with_its_sentence_marked(desk: Sit)
     expect(here.page.locator(".sl-passage", has_text="Nothing of use")).to_be_in_viewport()
 
 
-@pytest.mark.parametrize(
-    ("answer", "revision", "lang", "gone", "came"),
-    [
-        pytest.param("It is a 🎉 big city.", "It is a 🎉 small town.", "en",
-                     ["big city"], ["small town"], id="en"),
-        pytest.param("他是美国人。", "他是法国人。", "zh", ["美"], ["法"], id="zh"),
-        pytest.param("هو من مصر عام 1911.", "هو من ليبيا عام 1911.", "ar",
-                     ["مصر"], ["ليبيا"], id="right to left"),
-    ],
-)  # fmt: skip
-def test_a_revision_shows_what_went_and_what_came(
-    desk: Sit,
-    answer: str,
-    revision: str,
-    lang: str,
-    gone: list[str],
-    came: list[str],
-) -> None:
-    here = desk([revised(answer, revision, lang)])
+REVISIONS = {  # answer, revision, what went, what came
+    "en": ("It is a 🎉 big city.", "It is a 🎉 small town.", "big city", "small town"),
+    "zh": ("他是美国人。", "他是法国人。", "美", "法"),
+    "ar": ("هو من مصر عام 1911.", "هو من ليبيا عام 1911.", "مصر", "ليبيا"),
+}
+
+
+def test_a_revision_shows_what_went_and_what_came_from_either_side(desk: Sit) -> None:
+    here = desk([revised(lang, *said[:2]) for lang, said in REVISIONS.items()])
     open_trace(here, "Revision: 1 change")
-    diff = here.page.locator(".sl-diff")
-    expect(diff.locator("del")).to_have_text(gone)
-    expect(diff.locator("ins")).to_have_text(came)
-    lines = diff.evaluate(
-        """(node) => ["del", "ins"].map((name) =>
-            getComputedStyle(node.querySelector(name)).textDecorationLine)"""
-    )
-    assert lines == ["line-through", "underline"]  # told apart without any colour
-    before, behind = diff.evaluate(
-        """(node) => ["del", "ins"].map((name) =>
-            node.querySelector(name).getBoundingClientRect().left)"""
-    )
-    assert (before < behind) == (lang != "ar")
-
-
-def test_a_failed_annotation_says_plainly_why(desk: Sit) -> None:
-    """A failed judgement is a state with a reason."""
-    here = desk([curie(BROKEN)])
-    here.press("v")
-    here.page.get_by_role("button", name="Trace of broken").click()
-    failed = here.page.locator(".sl-trace-failed")
-    expect(failed).to_have_text(f"✕ Failed: {BROKEN.note}")
-    expect(here.page.locator(".sl-trace-choice")).to_contain_text("broken failed")
+    for lang, (_, _, gone, came) in REVISIONS.items():
+        here.wait_for(lang)
+        diff = here.page.locator(".sl-diff")
+        expect(diff.locator("del")).to_have_text([gone])
+        expect(diff.locator("ins")).to_have_text([came])
+        lines = diff.evaluate(
+            """(node) => ["del", "ins"].map((name) =>
+                getComputedStyle(node.querySelector(name)).textDecorationLine)"""
+        )
+        assert lines == ["line-through", "underline"]  # told apart without any colour
+        before, behind = diff.evaluate(
+            """(node) => ["del", "ins"].map((name) =>
+                node.querySelector(name).getBoundingClientRect().left)"""
+        )
+        assert (before < behind) == (lang != "ar")
+        here.press("PageDown")
 
 
 def test_the_panel_goes_along_from_item_to_item(desk: Sit) -> None:
@@ -444,7 +427,7 @@ def test_a_large_trace_is_neither_sent_nor_built_before_somebody_looks(desk: Sit
     becomes(lambda: len(diff.inner_text()) > before, True)
 
 
-def test_the_trace_has_names_for_those_who_listen(desk: Sit) -> None:
+def test_the_trace_has_names_for_those_who_listen_and_a_failure_says_plainly_why(desk: Sit) -> None:
     here = desk([curie(EXTRACT, GRAPH, BROKEN)])
     here.press("v")
     tells(here.page, 'button "Trace of extract"')
@@ -458,3 +441,7 @@ def test_the_trace_has_names_for_those_who_listen(desk: Sit) -> None:
         'heading "Asked"',
         'button "Paris"',
     )
+    here.page.locator(".sl-trace-choice").get_by_role("button", name="broken").click()
+    failed = here.page.locator(".sl-trace-failed")
+    expect(failed).to_have_text(f"✕ Failed: {BROKEN.note}")
+    expect(here.page.locator(".sl-trace-choice")).to_contain_text("broken failed")

@@ -96,8 +96,12 @@ def test_review_and_export_need_no_keyboard(desk: Sit) -> None:
     page.click(".sl-ask [type=submit]")
     _action(here, "done")
     here.wait_for("next")
+    _action(here, "skip")
+    here.shows_status("skipped")
     here.drag_over("well")
-    _action(here, "undo")
+    for command in ("undo", "undo", "redo"):
+        _action(here, command)
+    here.shows_status("skipped")
     _action(here, "done")
     here.settle()
     assert here.texts("line") == ["Paris", "one prize"]

@@ -49,7 +49,6 @@ def many(tmp_path_factory: pytest.TempPathFactory, write: Write, record: MakeRec
     ("source", "stop", "seconds"),
     [
         pytest.param("file", signal.SIGINT, 0, id="Ctrl+C-while-workers-start"),
-        pytest.param("file", signal.SIGINT, 1, id="Ctrl+C"),
         pytest.param("file", signal.SIGKILL, 1, id="killed"),
         pytest.param("dataset", signal.SIGINT, 0, id="Ctrl+C-while-workers-of-a-job-start"),
     ],

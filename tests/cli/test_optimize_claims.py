@@ -100,7 +100,6 @@ def tuned(spanlab: Run, model_server: ModelServer, tmp_path: Path) -> Run:
     "detector",
     [
         pytest.param(("veritrail",), id="veritrail"),
-        pytest.param(("veritrail-source",), id="whole-source"),
         pytest.param(("papelo", "--option", "n=1"), id="papelo"),
     ],
 )

@@ -231,9 +231,8 @@ def test_a_server_that_fails_again_and_again_is_left_alone(
 
 
 @pytest.mark.usefixtures("mine")
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_a_call_that_makes_no_sense_is_refused(run: Run) -> None:
+    for words in (
         ("--to", "phoenix", "--annotator", "offline"),
         ("--to", "phoenix", "--url", "http://127.0.0.1:9"),
         ("org/mine", "--to", "phoenix", "--annotator", "offline", "--url", "http://127.0.0.1:9"),
@@ -242,10 +241,8 @@ def test_a_server_that_fails_again_and_again_is_left_alone(
         ("--to", "phoenix", "--annotator", "offline", "--url", "http://127.0.0.1/?key=1"),
         ("--to", "nowhere", "--annotator", "offline", "--url", "http://127.0.0.1:9"),
         (),
-    ],
-)
-def test_a_call_that_makes_no_sense_is_refused(run: Run, words: tuple[str, ...]) -> None:
-    assert run("push", "mine", *words).returncode == 2
+    ):
+        assert run("push", "mine", *words).returncode == 2, words
 
 
 @pytest.mark.usefixtures("mine")

@@ -20,7 +20,7 @@ from spanlab.data.importing import ImportOptions, import_files
 from spanlab.formats import ReadOptions, RejectedRecord, read
 from spanlab.storage import Store
 
-LIMIT = 32  # MiB
+LIMIT = 16  # MiB
 MIB = 1 << 20
 ITEM = b'{"id":"a","answer":"x"}\n'
 
@@ -42,12 +42,12 @@ def _repeated(size: int) -> Callable[[Path], object]:
 
 
 def _lists(path: Path) -> None:
-    pq.write_table(pa.table({"answer": ["x"], "tags": [[1] * 6_000_000]}), path)
+    pq.write_table(pa.table({"answer": ["x"], "tags": [[1] * 3_000_000]}), path)
 
 
 def _lying(path: Path) -> None:
     """A long text, of which the metadata says that it takes 1,000 bytes."""
-    table = pa.table({"id": ["a"], "answer": ["x" * 150 * MIB]})
+    table = pa.table({"id": ["a"], "answer": ["x" * 75 * MIB]})
     pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
     group = pq.ParquetFile(path).metadata.row_group(0)
     raw = path.read_bytes()
@@ -70,37 +70,37 @@ def _varint(number: int, length: int = 0) -> bytes:
 
 def _fine_array(path: Path) -> None:
     path.write_bytes(
-        b"[" + b",".join([ITEM.strip()[:-1] + b',"meta":{"m":[1,2,3]}}'] * 150_000) + b"]"
+        b"[" + b",".join([ITEM.strip()[:-1] + b',"meta":{"m":[1,2,3]}}'] * 75_000) + b"]"
     )
 
 
 FILES: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "a long line": (
         "a.jsonl",
-        lambda path: path.write_bytes(ITEM + _line(b"x" * 60 * MIB)),
-        r"a.jsonl:2: the record is too large; expected: at most 32 MiB of memory; "
-        "SPANLAB_RECORD_LIMIT=64 in the environment",
+        lambda path: path.write_bytes(ITEM + _line(b"x" * 30 * MIB)),
+        r"a.jsonl:2: the record is too large; expected: at most 16 MiB of memory; "
+        "SPANLAB_RECORD_LIMIT=32 in the environment",
     ),
     "a line of many values": (
         "b.jsonl",
         lambda path: path.write_bytes(
-            ITEM + b'{"id":"b","answer":"y","meta":{"m":[' + b"{}," * 2_000_000 + b"{}]}}"
+            ITEM + b'{"id":"b","answer":"y","meta":{"m":[' + b"{}," * 1_000_000 + b"{}]}}"
         ),
         "b.jsonl:2: the record is too large",
     ),
     "a line of wide characters": (
         "c.jsonl",
-        lambda path: path.write_bytes(ITEM + _line(b"x" * 14 * MIB + b"\\ud83d\\ude00")),
+        lambda path: path.write_bytes(ITEM + _line(b"x" * 7 * MIB + b"\\ud83d\\ude00")),
         "c.jsonl:2: the record is too large",
     ),
     "the longest line that is read": (
         "d.jsonl",
-        lambda path: path.write_bytes(ITEM + _line(b"\\n" * 8_380_000)),
+        lambda path: path.write_bytes(ITEM + _line(b"\\n" * 4_190_000)),
         "",
     ),
     "the longest line of wide characters": (
         "e.jsonl",
-        lambda path: path.write_bytes(ITEM + _line("😀".encode() + b"x" * 6_700_000)),
+        lambda path: path.write_bytes(ITEM + _line("😀".encode() + b"x" * 3_350_000)),
         "",
     ),
     "a long array of short records": ("f.json", _fine_array, ""),
@@ -108,34 +108,34 @@ FILES: dict[str, tuple[str, Callable[[Path], object], str]] = {
         "l.json",
         lambda path: path.write_bytes(
             b'{"run": 1, "results": ['
-            + b",".join([b'{"question":"q","answer":"' + b"x" * 10_000 + b'"}'] * 4000)
+            + b",".join([b'{"question":"q","answer":"' + b"x" * 10_000 + b'"}'] * 2000)
             + b"]}"
         ),
         "",
     ),
     "an array with a long record": (
         "g.json",
-        lambda path: path.write_bytes(b"[" + ITEM + b"," + _line(b"x" * 60 * MIB) + b"]"),
+        lambda path: path.write_bytes(b"[" + ITEM + b"," + _line(b"x" * 30 * MIB) + b"]"),
         "record 2: the record is too large",
     ),
     "a file that is one JSON object": (
         "h.json",
-        lambda path: path.write_bytes(b'{"samples":[' + b"{}," * 2_000_000 + b"{}]}"),
+        lambda path: path.write_bytes(b'{"samples":[' + b"{}," * 1_000_000 + b"{}]}"),
         "h.json: the file is too large",
     ),
     "a long cell": (
         "i.csv",
-        lambda path: path.write_bytes(b"id,answer\n1,x\n2," + b"x" * 60 * MIB + b"\n"),
+        lambda path: path.write_bytes(b"id,answer\n1,x\n2," + b"x" * 30 * MIB + b"\n"),
         r"i.csv:3: the row \(is a quote closed\?\) is too large",
     ),
     "a quote that never ends": (
         "j.csv",
-        lambda path: path.write_bytes(b'id,answer\n1,x\n2,"' + b"x\n" * 30 * MIB),
+        lambda path: path.write_bytes(b'id,answer\n1,x\n2,"' + b"x\n" * 15 * MIB),
         "j.csv:3: the row",
     ),
     "a text that every row repeats": (
         "k.parquet",
-        _repeated(8),
+        _repeated(4),
         "k.parquet, row .: the row is too large",
     ),
     "a shorter one": ("n.parquet", _repeated(1), "n.parquet, row .*unpacks to more than 100 times"),
@@ -143,7 +143,7 @@ FILES: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "a list in a cell": ("l.parquet", _lists, "l.parquet: a group of rows, by its lists, is too"),
     "a packed file": (
         "m.jsonl.gz",
-        lambda path: path.write_bytes(gzip.compress(ITEM.replace(b"x", b"x" * 1000) * 120_000)),
+        lambda path: path.write_bytes(gzip.compress(ITEM.replace(b"x", b"x" * 1000) * 60_000)),
         "m.jsonl.gz.*unpacks to more than 100 times its size, is too large",
     ),
 }

@@ -402,15 +402,16 @@ def test_the_owners_link_leads_all_and_an_older_one_opens_nothing(filled: Store)
     assert filled.access.bearer(cookie, "invitation") == owner
 
 
-@pytest.mark.parametrize("name", ["\u0391nna", "ANNA", "Ａｎｎａ", "\u0430nna", "An\u200bna"])
-def test_nobody_gets_a_name_that_looks_like_another_persons(filled: Store, name: str) -> None:
+def test_nobody_gets_a_name_that_looks_like_another_persons(filled: Store) -> None:
     assert filled.access.sign_in("oidc:1", "Anna").name == "Anna"
-    assert filled.access.sign_in("oidc:2", name).name.endswith(" (2)")
+    alike = ("\u0391nna", "ANNA", "Ａｎｎａ", "\u0430nna", "An\u200bna")
+    for number, name in enumerate(alike, start=2):
+        assert filled.access.sign_in(f"oidc:{number}", name).name.endswith(f" ({number})"), name
 
 
-@pytest.mark.parametrize("name", ["gold", "Vote", "adjudicated", "OFFLINE"])
-def test_nobody_gets_a_name_under_which_they_could_not_review(filled: Store, name: str) -> None:
-    assert filled.access.sign_in("oidc:1", name).name == f"{name} (2)"
+def test_nobody_gets_a_name_under_which_they_could_not_review(filled: Store) -> None:
+    for name in ("gold", "Vote", "adjudicated", "OFFLINE"):
+        assert filled.access.sign_in(f"oidc:{name}", name).name == f"{name} (2)"
 
 
 def test_a_role_goes_with_its_dataset_for_good_and_no_other_one_inherits_it(
@@ -439,9 +440,13 @@ def test_a_backup_has_roles_and_no_keys(settings: Settings, filled: Store, empty
             assert again.access.bearer(key) is None
 
 
-@pytest.mark.parametrize("wrong", ["a\x00b", "a\nb", "half \ud83d", " ", "x" * 401])
-def test_what_cannot_be_stored_or_has_no_bound_is_refused_before(filled: Store, wrong: str) -> None:
+def test_what_cannot_be_stored_or_has_no_bound_is_refused_before(filled: Store) -> None:
     """Of a subject, an address, and a label alike; a worker's name is cut and cleaned."""
+    for wrong in ("a\x00b", "a\nb", "half \ud83d", " ", "x" * 401):
+        _is_refused_before(filled, wrong)
+
+
+def _is_refused_before(filled: Store, wrong: str) -> None:
     access = filled.access
     with pytest.raises(UsageError, match="is not a valid subject"):
         access.sign_in(wrong, "Anna")

@@ -7,8 +7,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Barrier
 
+from forks import Fork
 from working_jobs import environment
 
 from spanlab.base.settings import Settings
@@ -197,17 +199,14 @@ def _probe(session: str) -> SentOperation:
 
 
 def test_a_vote_that_is_killed_is_published_as_a_whole_or_not_at_all(
-    settings: Settings, record: MakeRecord, said: Say
+    settings: Settings, record: MakeRecord, said: Say, tmp_path: Path
 ) -> None:
     count = 1500
     with Store.open(settings) as store:
         mine = said("anna", kind=AnnotatorKind.PERSON)
         store.import_records("d", [record(str(n), mine) for n in range(count)])
-        program = "import sys\nsys.argv[0] = 'spanlab'\nfrom spanlab.cli import main\nmain()"
-        voting = subprocess.Popen(
-            [sys.executable, "-c", program, "vote", "d", "--annotators", "anna"],
-            env=environment(settings),
-        )
+        command = ["spanlab", "vote", "d", "--annotators", "anna"]
+        voting = Fork(command, environment(settings), tmp_path / "log")
         published = 0
         while not published and voting.poll() is None:
             published = store.counts("d", "vote")[Status.DONE]

@@ -17,11 +17,8 @@ MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_queues_hold_what_sorting_all_records_gives_whatever_people_do(
-    store: Store, seed: int
-) -> None:
-    answers = list(ask(store, seed, n_changes=10, n_queries=5))
+def test_queues_hold_what_sorting_all_records_gives_whatever_people_do(store: Store) -> None:
+    answers = list(ask(store, 0, n_changes=10, n_queries=5))
     for question, expected, given in answers:
         assert given == expected, question
     assert sum(bool(expected) for _, expected, _ in answers) > len(answers) / 3

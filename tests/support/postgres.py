@@ -94,6 +94,8 @@ def _cluster(address: str = "", port: int = 5432) -> Iterator[Cluster]:
         command = [str(programs / "postgres"), "-D", str(data), "-c", "fsync=off"]
         command += ["-c", f"listen_addresses={address}", "-p", str(port)]
         command += ["-c", f"unix_socket_directories={folder}", "-c", "max_connections=200"]
+        # Each of many databases would be looked through, again and again.
+        command += ["-c", "autovacuum=off", "-c", "full_page_writes=off"]
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen([*_unprivileged(), *command], stderr=log)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,9 +13,11 @@ from other_package import install
 from streamlit.testing.v1 import AppTest
 
 from spanlab import jobs
+from spanlab.base.settings import Settings
 from spanlab.detection import installed
 from spanlab.detection.entry import GROUPS
 from spanlab.detection.page import shorten
+from spanlab.detection.request import RunRequest
 from spanlab.jobs import job_store
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.storage import Store
@@ -299,6 +302,21 @@ def test_what_is_done_is_done_anew_where_other_options_are_asked_for(
     assert app.button(key="start-run").disabled, "another time has to be asked for"
 
 
+def test_a_link_from_review_runs_its_item_alone_also_where_it_is_finished(
+    open_page: OpenPage, store: Store
+) -> None:
+    said = Annotation(annotator="offline", kind=AnnotatorKind.DETECTOR)
+    finished = [Record(item=each.item, annotations=(said,)) for each in records("a", "b")]
+    store.import_records("mine", finished)
+    app = start(open_page("detect", dataset="mine", item="b").checkbox(key=OFFLINE).check().run())
+    assert not app.exception
+    (job,) = jobs.jobs()
+    asked = job_store.shared_job_store().row(job.id).input
+    assert asked is not None
+    request = RunRequest.model_validate(asked["args"][0])
+    assert request.items == ("b",)
+
+
 def test_another_dataset_has_its_own_latest_job(open_page: OpenPage, store: Store) -> None:
     for name in ("mine", "yours"):
         store.import_records(name, records("a"))
@@ -351,6 +369,22 @@ def test_a_detector_of_an_installed_package_is_offered_with_its_options_and_runs
     said = store.record("mine", "a").by("shouting")
     assert said is not None
     assert [span.text for span in said.spans] == ["NASA", "EU", "NO"]
+
+
+def test_tool_servers_are_tested_with_a_click(open_page: OpenPage, store: Store) -> None:
+    server = Path(__file__).parents[1] / "tools" / "strange_server.py"
+    listed = {"strange": {"command": [sys.executable, str(server)], "tools": ["look_up"]}}
+    home = Settings.read().home
+    home.mkdir(exist_ok=True)
+    (home / "tools.json").write_text(json.dumps({"servers": listed}), "utf-8")
+    store.import_records("mine", records("a"))
+    app = open_page("detect").checkbox(key="spanlab.detect.mermaid").check().run()
+    (servers,) = (each for each in app.multiselect if each.label == "Tool servers")
+    servers.select("strange").run()
+    next(each for each in app.button if each.label == "Test the tool servers").click().run()
+    assert not app.exception
+    assert "strange: answers" in everything(app)
+    assert "strange.look_up: Look a tower up." in everything(app)
 
 
 def test_a_model_is_tested_with_a_click_and_what_was_found_stays(

@@ -23,7 +23,7 @@ from spanlab.storage import Store
 
 SECRET = "SECRET"
 ANSWER = "one two three four five"
-ITEMS = [f"item-{number}" for number in range(12)]
+ITEMS = [f"item-{number}" for number in range(5)]
 
 
 @pytest.fixture

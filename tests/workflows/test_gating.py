@@ -133,12 +133,12 @@ def test_the_same_reviews_correct_another_detector(store: Store) -> None:
 
 @pytest.mark.parametrize("paired", [False, True], ids=["two-datasets", "two-models"])
 def test_as_many_reviews_as_proposed_find_five_points(paired: bool) -> None:
-    """40 samples of one population; bench_rates has 200 populations of each kind."""
+    """20 samples of one population; bench_rates has 200 populations of each kind."""
     n = reviews_for_difference(0.05, 0.1, 0.61, items=600)  # the judge's correlation
     assert n < 320
     failed = {}
     for name, rate in (("worse", 0.15), ("same", 0.1)):
         records = two_models(600, (0.1, rate))
-        failed[name] = sum(not passes(records, n, run, paired=paired) for run in range(40)) / 40
+        failed[name] = sum(not passes(records, n, run, paired=paired) for run in range(20)) / 20
     assert failed["worse"] >= 0.9
     assert failed["same"] <= 0.05

@@ -317,7 +317,7 @@ def test_a_hostile_checkpoint_fails_alone_with_the_reason(
     spoil(folder)
     item = Item(id="i", lang="en", answer="the " + "t" * 40)
     with monkeypatch.context() as limits:
-        limits.setattr(tokenizing, "_SECONDS", 2.0)
+        limits.setattr(tokenizing, "_SECONDS", 1.0)
         limits.setattr(classifier, "_SECONDS", 1.0)
         limits.setattr(classifier, "_SECONDS_OF_TOKEN", 0.0)
         limits.setattr(classifier, "LOADING_SECONDS", 1.0)
