@@ -8,7 +8,6 @@ MT-bench, whose questions stand apart from the models' answers. A result gets it
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -89,9 +88,7 @@ class BatchRequests:
         return [f"{name}: {what}: {named_ids(ids, _NAMED)}" for what, ids in remarks.items() if ids]
 
     def _joined(self, row: FileRow) -> FileRow:
-        result: Any = None
-        with suppress(InputError):  # which is said when its turn comes
-            result = row.value
+        result = row.readable
         if not isinstance(result, dict):
             return row
         own = next((result[name] for name in _IDS if result.get(name) is not None), None)

@@ -373,12 +373,21 @@ def gold_in(value: Any, column: str, answer: str) -> Annotation | None:
             if text.strip() and text not in placed
         )
         labels = [[answer.index(text), answer.index(text) + len(text)] for text in placed]
-    try:
-        parts = _SPANS.validate_python(labels)
-    except ValidationError as error:
-        raise within(input_error(error), column) from None
-    spans = tuple(_span(answer, part, f"{column}.{index}") for index, part in enumerate(parts))
+    spans = spans_in(labels, column, answer)
     return Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=spans, claims=claims)
+
+
+def spans_in(value: Any, field: str, answer: str) -> tuple[Span, ...]:
+    """Return the spans in a list of extents, or of objects with a place in the answer.
+
+    Raises:
+        InputError: it is something else, or one is not where it says; names its part of ``field``.
+    """
+    try:
+        parts = _SPANS.validate_python(value)
+    except ValidationError as error:
+        raise within(input_error(error), field) from None
+    return tuple(_span(answer, part, f"{field}.{index}") for index, part in enumerate(parts))
 
 
 def hallucinated_in(fields: Mapping[str, Any], answer: str) -> Annotation | None:

@@ -28,15 +28,8 @@ _SPEAKERS: Final = {*_ROLES, "system", "developer"}
 _SPEAKER: Final = re.compile(r"\n(Human|User|Assistant|AI|Bot): ?")
 # The fields that may hold the role, …
 SAYS: Final = ("role", "from", "type", "sender", "speaker", "author")
-HOLDS: Final = (
-    "content",
-    "value",
-    "text",
-    "message",
-    "parts",
-    "utterance",
-    "output",
-)  # … and the text
+# … and the text
+HOLDS: Final = ("content", "value", "text", "message", "parts", "utterance", "output")
 
 
 class ChatTurn(NamedTuple):

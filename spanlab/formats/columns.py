@@ -44,18 +44,8 @@ _ANSWERS: Final = ("answer", "response", "output", "completion", "reply", "summa
 _PERSON: Final = ("user", "human", "customer")
 _QUESTIONS: Final = ("question", "query", "prompt", "request", "instruction", "input", "message")
 _RIGHT: Final = (
-    *(
-        "reference",
-        "expected",
-        "gold",
-        "golden",
-        "right",
-        "correct",
-        "best",
-        "ideal",
-        "gt",
-        "target",
-    ),
+    *("reference", "expected", "gold", "golden", "right", "correct", "best", "ideal", "gt"),
+    "target",
 )
 
 _FOUND: Final = (
@@ -94,16 +84,8 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
     "question": (
         *_cross(_PERSON, _QUESTIONS),
         "instance input text",  # of HELM, whose prompt has examples before it
-        *(
-            "question",
-            "query",
-            "problem",
-            "prompt",
-            "instruction",
-            "model input",
-            "input",
-            "inputs",
-        ),
+        *("question", "query", "problem", "prompt", "instruction", "model input", "input"),
+        "inputs",
         *("dialogue history", "prompt raw", "questions", "prompts"),
         *("messages", "contents", "conversation", "conversations", "chat", "dialogue", "dialog"),
         *("request body", "request", "message", "context"),
@@ -267,7 +249,7 @@ def model_in(column: str) -> str | None:
         return named[1]
     noun = _OF_ANSWER.search(column)
     name = (column[: noun.start()] + column[noun.end() :] if noun else column).strip("_-. ")
-    words = words_of(name)
+    words = " ".join(_BETWEEN.split(name.lower()))  # ChatGPT is one word
     is_model = _FAMILY.match(words) if noun else _FAMILY_ALONE.fullmatch(words)
     return name if is_model else None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -112,10 +111,8 @@ def _first_value(file: InputFile) -> list[dict[str, object]]:
 def _read_printed(file: InputFile) -> Iterator[dict[str, object]]:
     """Yield the first objects of a file that has several of them, each over several lines."""
     for row in islice(() if is_single(file) else printed_objects(file), _PRINTED):
-        with suppress(InputError):
-            value = row.value
-            if isinstance(value, dict):
-                yield value
+        if isinstance(value := row.readable, dict):
+            yield value
 
 
 def _json_format(records: list[dict[str, object]], file: InputFile) -> str:

@@ -94,6 +94,14 @@ class FileRow(NamedTuple):
         except ValueError as error:
             raise InputError(f"not valid JSON: {error}") from None
 
+    @property
+    def readable(self) -> Any:
+        """The record as a JSON value; None if it cannot be read, which its reader says."""
+        try:
+            return self.value
+        except InputError:
+            return None
+
 
 @dataclass(frozen=True)
 class InputFile:

@@ -42,7 +42,7 @@ def first_objects(file: InputFile) -> list[dict[str, Any]]:
     objects = []
     with file.open() as stream:
         for row, place in islice(file.lines(stream), _LINES):
-            if isinstance(value := _value(row), dict):
+            if isinstance(value := row.readable, dict):
                 objects.append(value)
                 if place + len(row.beginning) > _HEAD:
                     break
@@ -83,7 +83,7 @@ def is_single(file: InputFile) -> bool:
 
 def names_in_first(file: InputFile) -> set[str]:
     """Return the names in the first record of JSON Lines or of an array; none for another file."""
-    value = next((_value(row) for row in file.rows()), None)
+    value = next((row.readable for row in file.rows()), None)
     return set(value) if isinstance(value, dict) else set()
 
 
@@ -138,17 +138,9 @@ def _sample_list(file: InputFile, stream: BinaryIO) -> tuple[int, list[dict[str,
     objects, count = [], 0
     for raw in elements(stream, longest(file.limit), alone=False):
         count += 1
-        if count <= _SAMPLES and isinstance(value := _value(file.row(count, raw)), dict):
+        if count <= _SAMPLES and isinstance(value := file.row(count, raw).readable, dict):
             objects.append(value)
     return count, objects
-
-
-def _value(row: FileRow) -> Any:
-    """Return what a row holds, None if that cannot be read."""
-    try:
-        return row.value
-    except InputError:
-        return None
 
 
 def _skip_bom(stream: BinaryIO) -> None:

@@ -178,17 +178,8 @@ class NoAnswer(InputError):  # noqa: N818 - not a mistake in the file: a call of
 
 # Where a passage has its text, and what it is called, in other people's words.
 _TEXTS = (
-    *(
-        "text",
-        "content",
-        "page_content",
-        "pageContent",
-        "passage",
-        "document",
-        "chunk",
-        "snippet",
-        "page_snippet",
-    ),
+    *("text", "content", "page_content", "pageContent", "passage", "document", "chunk", "snippet"),
+    "page_snippet",
     *("body", "chunk_text", "node", "payload", "entity", "_source", "properties", "cited_text"),
 )
 

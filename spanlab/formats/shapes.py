@@ -118,6 +118,7 @@ def with_messages(record: Row) -> Row:
     said = choices[0].get("turns") if isinstance(choices, list) and choices else None
     if not isinstance(said, list):
         return record
+    said = [turn.get("content") if _is_object(turn) else turn for turn in said]  # Arena-Hard's
     asked = (record.get("request") or {}).get("turns") or []
     pairs = [pair for pair in zip_longest(asked, said) if pair[1] is not None]
     rest = {k: v for k, v in record.items() if k not in ("choices", "request")}
@@ -201,7 +202,7 @@ def apart(rows: Iterator[FileRow], file: InputFile) -> Iterator[FileRow]:
     """
     first = list(islice(rows, 2))
     all_rows = chain(first, rows)
-    values = [_value(row) for row in first]
+    values = [row.readable for row in first]
     unpack = records_in if len(first) == 1 else _table_in
     if values and isinstance(values[0], list):
         header = _header(values[0])
@@ -219,7 +220,7 @@ def _header(names: list[Any]) -> list[str]:
 
 def _as_object(row: FileRow, header: Sequence[str], file: InputFile) -> FileRow:
     """Return a list as the record that it is: cells with names, or a chat."""
-    value = _value(row)
+    value = row.readable
     if not isinstance(value, list):
         return row
     if header:
@@ -235,7 +236,7 @@ def _rows_apart(
     row: FileRow, file: InputFile, unpack: Callable[[Any], list[Row]]
 ) -> Iterator[FileRow]:
     try:
-        records = unpack(_value(row))
+        records = unpack(row.readable)
     except InputError as error:
         yield row._replace(refused=error)
         return
@@ -243,10 +244,3 @@ def _rows_apart(
         yield row
     for record in records:
         yield file.row(row.line, to_json(record), row.unit, row.number)
-
-
-def _value(row: FileRow) -> Any:
-    try:
-        return row.value
-    except InputError:
-        return None  # which is said when its turn comes

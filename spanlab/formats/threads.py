@@ -15,7 +15,6 @@ from typing import Any, Final, NamedTuple
 
 from pydantic_core import to_json
 
-from spanlab.base.errors import InputError
 from spanlab.formats.chats import HOLDS, is_said_by_model, is_user, places_in, without_classes
 from spanlab.formats.columns import map_columns, words_of
 from spanlab.formats.files import FileRow, InputFile
@@ -58,9 +57,9 @@ class Thread(NamedTuple):
             size += len(row.beginning)
             if size > TOGETHER * file.limit:
                 raise too_many("the file", file.limit, file.name, row.line)
-            try:
-                said.append((row, _unpacked(row.value)))
-            except (AttributeError, InputError):
+            if isinstance(message := row.readable, Mapping):
+                said.append((row, _unpacked(message)))
+            else:
                 yield row  # which says so when its turn comes
         tell(self._in_words([message for _, message in said]))
         by_id = {str(message.get(self.own)): message for _, message in said} if self.own else {}

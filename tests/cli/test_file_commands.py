@@ -270,6 +270,17 @@ def test_an_export_says_what_it_left_out(
     assert "left out 1 item without a finished annotation" in done.stderr
 
 
+def test_an_export_says_which_questions_do_not_come_back_with_it(
+    spanlab: Run, tmp_path: Path
+) -> None:
+    asks = {"asks": {"questions": [{"name": "fluent", "options": ["yes", "no"]}]}}
+    source = tmp_path / "asks.jsonl"
+    source.write_text(f'{json.dumps(asks)}\n{{"id": "1", "answer": "Oslo."}}\n')
+    spanlab("import", source, "--dataset", "d")
+    said = [spanlab("export", "d", "-o", tmp_path / f"d.{end}").stderr for end in ("csv", "jsonl")]
+    assert ["left out what the dataset asks (fluent)" in words for words in said] == [True, False]
+
+
 def test_calls_under_way_stay_within_the_concurrency(
     spanlab: Run, items: Path, model_server: ModelServer
 ) -> None:

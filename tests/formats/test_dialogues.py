@@ -128,8 +128,8 @@ CASES = {
         [(ASKED, SAID, "gpt4"), (ASKED, "No.", "claude")],
     ),
     "columns called by models": Case(
-        [{"prompt": ASKED, "gpt-4o": SAID, "Llama 3": "No."}],
-        [(ASKED, SAID, "gpt-4o"), (ASKED, "No.", "Llama 3")],
+        [{"prompt": ASKED, "gpt-4o": SAID, "ChatGPT": "No."}],
+        [(ASKED, SAID, "gpt-4o"), (ASKED, "No.", "ChatGPT")],
     ),
     "TruthfulQA with a model's answers": Case(
         [{"Question": ASKED, "Best Answer": RIGHT, "Incorrect Answers": "In 1900", "gpt-4o": SAID}],
@@ -193,9 +193,11 @@ def test_what_cannot_be_told_is_refused_with_the_option_that_says_it(
 
 
 def test_who_the_model_is_can_be_said(tmp_path: Path) -> None:
-    assert _items(_written(tmp_path / "log.jsonl", SPEAKERS), speaker="max") == [
-        (ASKED, SAID, None)
-    ]
+    told: dict[str, str] = {}
+    path = _written(tmp_path / "log.jsonl", SPEAKERS)
+    said = _items(path, speaker="max", on_fields=lambda _, fields: told.update(fields))
+    assert said == [(ASKED, SAID, None)]
+    assert told == {"text": "messages", "conversation_id": "meta", "user": "meta"}
 
 
 def test_no_field_is_reported_that_the_file_has_not(tmp_path: Path) -> None:

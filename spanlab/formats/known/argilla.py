@@ -24,10 +24,9 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from spanlab.base.errors import InputError
 from spanlab.formats import reader
-from spanlab.formats.cells import passages_in, question_in
+from spanlab.formats.cells import passages_in, question_in, spans_in
 from spanlab.formats.columns import map_columns
 from spanlab.formats.files import FileRow
-from spanlab.formats.quotes import span_at
 from spanlab.formats.reader import FormatEntry, checked, text_of
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Response, Span, Status
 
@@ -203,8 +202,7 @@ def _annotation(
     responses: dict[str, Response] = {}
     for question, said in said_of.items():
         if isinstance(said.value, list):
-            place = f"{where}.{question}.value"
-            spans += [_span(part, answer, f"{place}.{n}") for n, part in enumerate(said.value)]
+            spans += spans_in(said.value, f"{where}.{question}.value", answer)
         elif isinstance(said.value, str | int):
             responses[question] = said.value
     statuses = {_STATUS.get(said.status, Status.DONE) for said in said_of.values()}
@@ -212,21 +210,6 @@ def _annotation(
     return Annotation(
         annotator=name, kind=kind, status=status, spans=tuple(spans), responses=responses
     )
-
-
-def _span(part: Any, answer: str, field: str) -> Span:
-    if not isinstance(part, dict) or not {"start", "end"} <= part.keys():
-        raise InputError(
-            "this is not a span",
-            field=field,
-            found=part,
-            expected='{"start", "end", "label"}',
-        )
-    label = part.get("label")
-    start, end = part["start"], part["end"]
-    if not (isinstance(start, int) and isinstance(end, int)):
-        raise InputError("offsets are whole numbers", field=field, found=part)
-    return span_at(answer, start, end, field, label=None if label is None else str(label))
 
 
 FORMAT = FormatEntry(name="argilla", title="Argilla", reader=ArgillaReader, order=60)

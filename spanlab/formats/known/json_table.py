@@ -106,11 +106,9 @@ class JsonReader(MappedReader):
         return {name: beside[name] for name in names}
 
     def _with_shared(self, shared: Mapping[str, Any], row: FileRow) -> FileRow:
-        try:
-            record = {**shared, **row.value}
-        except (InputError, TypeError):
+        if not isinstance(record := row.readable, dict):
             return row  # which says so when its turn comes
-        return self._file.row(row.line, to_json(record), row.unit, row.number)
+        return self._file.row(row.line, to_json({**shared, **record}), row.unit, row.number)
 
     @cached_property
     def _requests(self) -> BatchRequests | None:

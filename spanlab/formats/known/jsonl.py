@@ -38,7 +38,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from functools import cache
+from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
@@ -63,8 +64,11 @@ from spanlab.schema import (
     Claim,
     DatasetSettings,
     Evidence,
+    Interval,
     Item,
+    Passage,
     Process,
+    ProcessNode,
     Question,
     Record,
     SharedProcess,
@@ -218,23 +222,11 @@ def dumps(record: Record) -> bytes:
         InputError: a text holds a lone surrogate, or meta a number that is not finite.
     """
     item = record.item
-    line: dict[str, Any] = {
-        "id": item.id,
-        "lang": item.lang,
-        "question": item.question,
-        "answer": item.answer,
-    }
-    if item.passages:
-        line["passages"] = [passage.model_dump(exclude_none=True) for passage in item.passages]
-    if item.process is not None:
-        line["process"] = _process(item.process)
-    if item.retrievals:
-        line["retrievals"] = [_filled(retrieval) for retrieval in item.retrievals]
     if item.meta:
         check_meta(item.meta)
-        line["meta"] = item.meta
+    line = _plain(item)
     if record.annotations:
-        line["annotations"] = [_annotation(annotation) for annotation in record.annotations]
+        line["annotations"] = _plain(record.annotations)
     try:
         return to_json(line) + b"\n"
     except PydanticSerializationError as error:
@@ -244,104 +236,42 @@ def dumps(record: Record) -> bytes:
         ) from error
 
 
-def _process(process: Process | SharedProcess) -> dict[str, Any]:
-    if isinstance(process, SharedProcess):
-        return process.model_dump()
-    nodes = [node.model_dump() for node in process.nodes]
-    optional = ("stage", "sources")
-    return {"nodes": [{k: v for k, v in node.items() if k not in optional or v} for node in nodes]}
+# What is always written of each, before what differs from its default.
+_ALWAYS: Final[Mapping[type[BaseModel], tuple[str, ...]]] = {
+    Item: ("id", "lang", "question", "answer"),
+    Passage: ("text",),
+    Process: ("nodes",),
+    ProcessNode: ("id", "text"),
+    Annotation: ("annotator", "kind", "status", "spans"),
+    Span: ("start", "end", "text", "prob"),
+    Interval: ("start", "end"),
+    Claim: ("text",),
+    Evidence: ("passage", "start", "end", "text", "stance"),
+}
 
 
-def _annotation(annotation: Annotation) -> dict[str, Any]:
-    out: dict[str, Any] = {
-        "annotator": annotation.annotator,
-        "kind": annotation.kind.value,
-        "status": annotation.status.value,
-        "spans": [_span(span) for span in annotation.spans],
-    }
-    if annotation.hard is not None:
-        out["hard"] = [{"start": extent.start, "end": extent.end} for extent in annotation.hard]
-    if annotation.rejected:
-        out["rejected"] = [_span(span) for span in annotation.rejected]
-    if annotation.claims:
-        out["claims"] = [_claim(claim) for claim in annotation.claims]
-    if annotation.rejected_claims:
-        out["rejected_claims"] = [_claim(claim) for claim in annotation.rejected_claims]
-    if annotation.voters:
-        out["voters"] = annotation.voters
-    if annotation.decided_by is not None:
-        out["decided_by"] = annotation.decided_by
-    if annotation.note is not None:
-        out["note"] = annotation.note
-    if annotation.trace:
-        out["trace"] = [_filled(step) for step in annotation.trace]
-    if annotation.guidelines is not None:
-        out["guidelines"] = annotation.guidelines
-    if annotation.responses:
-        out["responses"] = annotation.responses
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it; trace steps and the like without what is as usual."""
+    if isinstance(value, tuple):
+        return list(map(_plain, value)) if value else []
+    always = _ALWAYS.get(type(value))
+    if always is None:
+        return value.model_dump(exclude_defaults=True) if isinstance(value, BaseModel) else value
+    kind: type[BaseModel] = type(value)
+    fields = value.__dict__
+    out = {name: _plain(fields[name]) for name in always}
+    for name, default in _optional(kind):
+        if (inner := fields[name]) != default:
+            out[name] = _plain(inner)
     return out
 
 
-def _filled(model: BaseModel) -> dict[str, Any]:
-    """Return the fields of ``model`` that differ from their defaults."""
-    return model.model_dump(exclude_defaults=True)
-
-
-def _span(span: Span) -> dict[str, Any]:
-    out: dict[str, Any] = {
-        "start": span.start,
-        "end": span.end,
-        "text": span.text,
-        "prob": span.prob,
-    }
-    if span.label is not None:
-        out["label"] = span.label
-    if span.note is not None:
-        out["note"] = span.note
-    if span.source is not None:
-        out["source"] = span.source
-    if span.voters:
-        out["voters"] = span.voters
-    if span.evidence:
-        out["evidence"] = _evidence(span.evidence)
-    if span.attributes:
-        out["attributes"] = span.attributes
-    return out
-
-
-def _claim(claim: Claim) -> dict[str, Any]:
-    out: dict[str, Any] = {"text": claim.text}
-    if claim.source is not None:
-        out["source"] = _span(claim.source)
-    if claim.verdict is not None:
-        out["verdict"] = claim.verdict
-    if claim.prob is not None:
-        out["prob"] = claim.prob
-    if claim.evidence:
-        out["evidence"] = _evidence(claim.evidence)
-    if claim.note is not None:
-        out["note"] = claim.note
-    if claim.error_stages:
-        out["error_stages"] = claim.error_stages
-    if claim.suggested_by is not None:
-        out["suggested_by"] = claim.suggested_by
-    if claim.voters:
-        out["voters"] = claim.voters
-    return out
-
-
-def _evidence(quotes: Sequence[Evidence]) -> list[dict[str, Any]]:
-    return [
-        {
-            "passage": quote.passage,
-            "start": quote.start,
-            "end": quote.end,
-            "text": quote.text,
-            "stance": quote.stance,
-            **({} if quote.note is None else {"note": quote.note}),
-        }
-        for quote in quotes
-    ]
+@cache
+def _optional(kind: type[BaseModel]) -> Sequence[tuple[str, Any]]:
+    """Return the fields that are not always written, with their defaults."""
+    fields = kind.model_fields.items()
+    optional = ((name, field) for name, field in fields if name not in _ALWAYS[kind])
+    return [(name, field.get_default(call_default_factory=True)) for name, field in optional]
 
 
 def chunks(records: Iterable[Record], settings: DatasetSettings) -> Iterator[bytes]:

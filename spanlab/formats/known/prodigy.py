@@ -14,35 +14,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 from pydantic_core import to_json
 
-from spanlab.base.errors import InputError
 from spanlab.formats import reader
-from spanlab.formats.cells import passages_in
+from spanlab.formats.cells import passages_in, spans_in
 from spanlab.formats.files import FileRow
-from spanlab.formats.quotes import span_at
 from spanlab.formats.reader import FormatEntry, checked
 from spanlab.output.figures import counted
-from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 
 _UNNAMED = "prodigy"  # who annotated, where no line says it
 _META = frozenset(("meta", "question", "passages", "context"))
-
-
-class _MarkedSpan(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    start: int
-    end: int
-    label: str | None = None
 
 
 class _Task(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     text: str = Field(min_length=1)
-    spans: tuple[_MarkedSpan, ...] = ()
+    spans: list[JsonValue] = Field(default_factory=list)
     answer: str = "accept"
     annotator: str | None = Field(None, alias="_annotator_id")
     session: str | None = Field(None, alias="_session_id")
@@ -100,21 +90,15 @@ class ProdigyReader(reader.FormatReader):
 
 
 def _text_of(row: FileRow) -> bytes:
-    try:
-        line = row.value
-    except InputError:
-        return row.beginning  # no JSON, which is said when its turn comes
-    return to_json(line.get("text") if isinstance(line, dict) else line)
+    line = row.readable
+    return to_json(line.get("text")) if isinstance(line, dict) else row.beginning
 
 
 def _annotation(name: str, task: _Task) -> Annotation:
     if task.answer == "ignore":
         return Annotation(annotator=name, kind=AnnotatorKind.PERSON, status=Status.SKIPPED)
-    spans: list[Span] = [
-        span_at(task.text, span.start, span.end, f"spans.{number}", label=span.label)
-        for number, span in enumerate(task.spans)
-    ]
-    return Annotation(annotator=name, kind=AnnotatorKind.PERSON, spans=tuple(spans))
+    spans = spans_in(task.spans, "spans", task.text)
+    return Annotation(annotator=name, kind=AnnotatorKind.PERSON, spans=spans)
 
 
 FORMAT = FormatEntry(name="prodigy", title="Prodigy", reader=ProdigyReader, order=70)

@@ -20,7 +20,7 @@ from pathlib import PurePath
 from typing import Any, ClassVar, Final, NamedTuple
 
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError, from_json, to_json
+from pydantic_core import PydanticSerializationError, to_json
 
 from spanlab.base.errors import InputError
 from spanlab.formats import reader
@@ -124,11 +124,12 @@ class MappedReader(reader.FormatReader):
     def _spoken(self) -> Iterator[FileRow]:
         """Yield the records as they stand, with roles where it was said who the model is."""
         for row in self.given():
-            if self._options.speaker is None or row.refused is not None:
+            speaker, record = self._options.speaker, row.readable
+            if speaker is None or record is None:
                 yield row
             else:
-                spoken = with_roles(from_json(row.raw), self._options.speaker)
-                yield self._file.row(row.line, to_json(spoken), row.unit, row.number)
+                spoken = to_json(with_roles(record, speaker))
+                yield self._file.row(row.line, spoken, row.unit, row.number)
 
     @cached_property
     def _thread(self) -> Thread | None:
@@ -169,7 +170,10 @@ class MappedReader(reader.FormatReader):
         if packed is None:
             return {}
         given = self._names_given()
-        return {**{name: "" for name in _MADE if name not in given}, **packed.sources}
+        sources = {**{name: "" for name in _MADE if name not in given}, **packed.sources}
+        if self._options.speaker is not None:  # by whom roles were made
+            sources["messages"] = sources.get("messages", "").removeprefix("role, ")
+        return sources
 
     def layout(self) -> RecordLayout:
         """Return what the records look like; without columns if there are none."""
