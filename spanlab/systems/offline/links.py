@@ -2,13 +2,15 @@
 
 A word is linked to every known word of the same form and, if it has letters enough, to those so
 similar that they are forms of one word (``Helsinki`` and ``Helsingissä``), which stands in for a
-stemmer in any language. A word without a link is described by how close the closest word comes.
+stemmer in any language. A unit is linked to its symbol (``metres`` and ``m``). A word without a
+link is described by how close the closest word comes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +32,22 @@ _COLUMNS = ("linked", "exact", "ratio", "prefix", "trigrams", "inside", "distanc
 _COMPANY = 2  # signs that stand in the texts side by side as in the answer
 _NOT_A_NUMBER = -1.0
 _TOO_LONG = 16  # characters of a number's form that is not compared by value
+
+# Symbols of units, with folded words for them; those with a star may end in any way.
+_UNITS = {
+    "km": "kilomet* chilomet* quilomet* كيلومتر* किलोमीटर",
+    "m": "metre metres meter meters metern metro metros metri metria metrin metru متر मीटर",
+    "cm": "centimet* zentimet* sentimet* senttimet* سنتيمتر* सेंटीमीटर",
+    "mm": "millimet* milimet* ملليمتر* मिलीमीटर",
+    "kg": "kilogram* chilogram* quilogram* كيلوغرام* كيلوجرام* किलोग्राम",
+    "ha": "hectare* hektar* ettari ettaro hehtaari* हेक्टेयर",
+    "kw": "kilowat* chilowat*",
+    "mw": "megawat*",
+}
+_WORDS_OF_UNITS = {
+    word: symbol for symbol, words in _UNITS.items() for word in (symbol, *words.split())
+}
+_STEMS_OF_UNITS = tuple(word[:-1] for word in _WORDS_OF_UNITS if word.endswith("*"))
 
 
 @dataclass(frozen=True)
@@ -164,8 +182,12 @@ def _look_up(
     numbers = [form for form in texts.places if form[0] == "#" and len(form) < _TOO_LONG]
     values = np.array([float(form[1:]) for form in numbers])
     similar: list[str] = []
+    units: dict[str, list[str]] = {}
+    for form in texts.places:
+        units.setdefault(_unit(form), []).append(form)
     for form, kind in kinds.items():
-        places[form] = tuple(texts.places.get(form, ()))
+        unit = _unit(form)
+        places[form] = _all_places(units.get(unit, []) if unit else [form], texts)
         is_there = float(bool(places[form]))
         if kind is WordKind.NUMBER:
             distance = 0.0 if is_there else _distance(form, values)
@@ -215,7 +237,14 @@ def _add_similar(
 
 
 def _all_places(forms: list[str], texts: PassageWords) -> tuple[int, ...]:
-    return tuple(sorted(place for form in forms for place in texts.places[form]))
+    return tuple(sorted(place for form in forms for place in texts.places.get(form, ())))
+
+
+@lru_cache(maxsize=20_000)
+def _unit(form: str) -> str:
+    """Return the symbol of the unit that a word is, an empty text for other words."""
+    stem = next((stem for stem in _STEMS_OF_UNITS if form.startswith(stem)), None)
+    return _WORDS_OF_UNITS.get(f"{stem}*" if stem else form, "")
 
 
 def _common(word: str, other: str) -> float:

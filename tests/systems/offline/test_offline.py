@@ -118,6 +118,10 @@ def test_what_is_wrong_is_marked(lang: str, passage: str, answer: str, wrong: li
         pytest.param("es", GIJON, "Gijón tenía 268 896 habitantes en 2022.", id="es-thousands"),
         pytest.param("sv", ORESUND, "Öresundsbron invigdes den 1 juli 2000.", id="sv"),
         pytest.param("ja", TOKYO, "東京タワーの高さは333メートルである。", id="ja"),
+        pytest.param("en", "It is 330 m tall.", "It is 330 metres tall.", id="unit-in-full"),
+        pytest.param("fr", "Il mesure 285 kilomètres.", "Il mesure 285 km.", id="unit-as-symbol"),
+        pytest.param("de", "Es ist 12 km lang.", "Es ist 12 Kilometer lang.", id="unit-de"),
+        pytest.param("es", "Pesa 5 kilogramos.", "Pesa 5 kg.", id="unit-es"),
     ],
 )
 def test_a_supported_answer_has_no_spans(lang: str, passage: str, answer: str) -> None:
