@@ -12,7 +12,8 @@ FOR_MODEL := .venv/model/.ready
 PYTHON_VERSION := -c 'import sys; print(*sys.version_info[:3])'
 PYTHONS ?= $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin/python3)
 # Python compiles what is imported, a fourth of it.
-INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile --require-hashes
+PIP_INSTALL := $(BIN)/pip install --disable-pip-version-check --no-compile --require-hashes
+INSTALL := $(PIP_INSTALL) --quiet
 COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
   --no-emit-index-url --no-emit-find-links --no-header --no-annotate
 EXTRAS := $(addprefix --extra ,api averitec login mcp otel postgres train web)
@@ -116,7 +117,9 @@ $(READY): requirements.lock pyproject.toml
 	  echo "another interpreter is chosen with: make $(MAKECMDGOALS) PYTHON=/path/to/python3"; exit 1; }
 	@echo "making the environment in .venv (a minute or two, once)"
 	@$(PYTHON) -m venv $(CLEAR) .venv
-	@$(INSTALL) -r requirements.lock
+	@{ $(PIP_INSTALL) -r requirements.lock || echo FAILED; } | { n=0; while read -r word line; do case $$word in \
+	  Collecting) n=$$((n + 1)); printf '\r%d of at most %d packages fetched' $$n $$(grep -c == requirements.lock);; \
+	  Installing) printf '\ninstalling them\n';; FAILED) exit 1;; esac; done; }
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(READY)
 

@@ -146,7 +146,7 @@ def _show(estimate: SearchEstimate) -> None:
     ]
     if effort.searches:
         notes.append(f"{effort.searches:,} searches")
-    notes.append("answers that are in the cache cost nothing again")
+    notes.append("replies in the cache cost nothing again")
     st.caption(plain(f"An estimate: {'; '.join(notes)}."))
 
 

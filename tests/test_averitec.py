@@ -204,7 +204,10 @@ def test_pairs_are_repeated_in_turn_up_to_ten_on_request(tmp_path: Path) -> None
 
 WRONG: dict[str, tuple[Any, str]] = {
     "a label": ({"claim_id": 1, "pred_label": "True", "evidence": []}, "found: 'True'; expected"),
-    "an id twice": ({"claim_id": 0, "pred_label": "Refuted"}, "2: this claim occurs twice"),
+    "an id twice": (
+        {"claim_id": 0, "pred_label": "Refuted"},
+        "2: a claim with this id already",
+    ),
     "no label": ({"claim_id": 1}, "field: pred_label"),
 }
 

@@ -120,7 +120,7 @@ def test_a_report_survives_json() -> None:
 
 
 def test_an_id_that_stands_twice_is_refused() -> None:
-    with pytest.raises(InputError, match="'en-0' occurs twice"):
+    with pytest.raises(InputError, match=r"already exists.*'en-0'"):
         score([pair("en-0", 4), pair("en-0", 5)])
 
 

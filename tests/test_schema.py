@@ -184,7 +184,7 @@ REFUSED: dict[str, list[tuple[str, Build, dict[str, Any], str]]] = {
             {"nodes": [FIRST, SECOND, FIRST | {"id": "c", "sources": ["b"]}]},
             "the order of stages contradicts itself: ",
         ),
-        ("twice", Process, {"nodes": [FIRST, FIRST]}, "process node id 'a' occurs twice"),
+        ("twice", Process, {"nodes": [FIRST, FIRST]}, "process node 'a' already exists"),
         ("an unknown source", Process, {"nodes": [SECOND]}, "'b' names an unknown source 'a'"),
         (
             "a cycle",
@@ -258,5 +258,5 @@ def test_what_does_not_fit_its_item_is_refused(fields: dict[str, Any], words: st
 
 
 def test_an_annotator_speaks_once_of_an_item() -> None:
-    with pytest.raises(ValidationError, match="annotator 'Ada' occurs twice"):
+    with pytest.raises(ValidationError, match="annotator 'Ada' already exists"):
         record(person(), person(spans=[BERN]))

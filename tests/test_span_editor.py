@@ -184,7 +184,7 @@ def test_a_write_that_no_store_takes_is_refused_with_the_reason(
     ids=str,
 )
 def test_a_message_that_cannot_be_read_is_said(message: object) -> None:
-    with pytest.raises(UsageError, match="a message of the editor cannot be read"):
+    with pytest.raises(UsageError, match="a message of the editor is wrong"):
         EditorMessage.read(message)
 
 

@@ -46,6 +46,12 @@ INSTEAD = {
     r"(a|the|no|tuned|starting) programs?(?! of)": "tuned prompt",
     r"goes with (--|another)": "needs …",
     r"wants [A-Z]+=": "must be NAME=VALUE, got …",
+    r"(?<!that )cannot be read": "cannot read this file: … (`unreadable`)",
+    r"occurs? twice|(is|are) there already": "already exists (`repeated_id`)",
+    r"known items?": "check items, or gold items",
+    r"(not|un)known of": "unknown for",
+    r"[Ss]tate$": "status",
+    r"time left": "remaining",
 }
 FOLDERS = [
     *(REPOSITORY / "spanlab").glob("*[!_]/"),  # not of what is compiled

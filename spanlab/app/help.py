@@ -42,7 +42,9 @@ def _draw_guidelines() -> None:
     summary = common.choose_dataset(summaries)
     texts = summary.settings.guidelines
     if not texts:
-        st.info("This dataset has no guidelines. Write them on the Campaign page.")
+        is_lead = common.has_page("campaign")
+        what_to_do = "Write them on the Campaign page." if is_lead else "Ask its lead."
+        st.info(f"This dataset has no guidelines. {what_to_do}")
         common.link("campaign", "Go to Campaign", icon=":material/groups:", dataset=summary.name)
         return
     st.caption(f"Version {len(texts)}")

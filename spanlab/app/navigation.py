@@ -32,6 +32,7 @@ _NAME = (
 
 
 _LONGEST = 24  # characters of a name in the navigation
+_FIRST = "first"  # what Streamlit calls the page at `/`, so that its name is free to lead to it
 
 
 def run() -> None:
@@ -59,6 +60,7 @@ def run() -> None:
         if page.group != doors.OWN:
             group = page.group if sizes[page.group] > 1 else ""
             groups.setdefault(group, []).append(drawn[page.title])
+    groups[""].append(_by_name(mine[0], drawn[mine[0].title]))
     groups["Help"] = helping
     if actor is not OWNER:
         own = [drawn[page.title] for page in mine if page.group == doors.OWN]
@@ -74,9 +76,19 @@ def _page(page: doors.Page, *, default: bool) -> st.Page:
         resolve_name(page.place),
         title=page.title,
         icon=f":material/{page.icon}:",
-        url_path=page.title.lower(),
+        url_path=_FIRST if default else page.title.lower(),
         default=default,
     )
+
+
+def _by_name(page: doors.Page, first: st.Page) -> st.Page:
+    """Return what leads from the first page's name to it: its own address is `/` alone."""
+
+    def lead() -> None:
+        st.switch_page(first, query_params=st.query_params.to_dict())
+
+    name = page.title.lower()
+    return st.Page(lead, title=page.title, url_path=name, visibility="hidden")
 
 
 if __name__ == "__main__":

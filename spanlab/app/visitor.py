@@ -160,6 +160,8 @@ class FileGuard:
                 if not headers.get("content-type", "").startswith("image/"):
                     headers["Cache-Control"] = "no-store"
                     is_refused = not actor.may_somewhere(Permission.EXPORT)
+            elif is_asked_after:  # a stored file is sent whole whatever the method is
+                message = {**message, "body": b""}
             if not is_refused:
                 await send(message)
 

@@ -118,6 +118,12 @@ class InputError(SpanlabError):
         return "\n".join(("; ".join(parts), *self.others))
 
 
+def unreadable(file: str | Path, error: Exception) -> InputError:
+    """Return the error of a file that cannot be read; ``error`` says why."""
+    why = (isinstance(error, OSError) and error.strerror) or error
+    return InputError(f"cannot read this file: {why}", file=file)
+
+
 class UsageError(SpanlabError):
     """A request that cannot be met as it was made, such as an unknown detector name."""
 

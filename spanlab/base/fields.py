@@ -115,5 +115,5 @@ def unique(names: Iterable[str], what: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ValueError(f"{what} {name!r} occurs twice")
+            raise ValueError(f"{what} {name!r} already exists")
         seen.add(name)

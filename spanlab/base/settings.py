@@ -19,7 +19,7 @@ from pydantic import (
     field_validator,
 )
 
-from spanlab.base.errors import InputError, UsageError
+from spanlab.base.errors import InputError, UsageError, unreadable
 from spanlab.base.fields import message_of
 
 
@@ -382,7 +382,7 @@ def read_json(kind: type[_M], path: Path, what: str, *, most: int = LARGEST) -> 
             raise InputError(f"too large for {what}", file=path, expected=f"at most {most:,} bytes")
         return kind.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
+        raise unreadable(path, error) from error
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = ".".join(map(str, first["loc"])) or None

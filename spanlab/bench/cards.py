@@ -17,7 +17,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, ValidationError
 
 from spanlab import doors
-from spanlab.base.errors import InputError, UsageError
+from spanlab.base.errors import InputError, UsageError, unreadable
 from spanlab.base.fields import FrozenModel
 from spanlab.base.inbound import foreign
 from spanlab.base.options import problem
@@ -130,7 +130,7 @@ class FoundDataset:
         if not ids or len(set(ids)) < len(ids):
             repeated_id = next((name for name in ids if ids.count(name) > 1), None)
             problem = (
-                "no item has a reference" if repeated_id is None else "an item id occurs twice"
+                "no item has a reference" if repeated_id is None else "two items have the same id"
             )
             raise InputError(f"{self.card.name}: {problem}", found=repeated_id)
         return bench_items
@@ -193,7 +193,7 @@ def cards(files: Iterable[Path] = ()) -> dict[str, DatasetCard]:
     for path in (*paths, *files):
         for card in _read(path):
             if card.name in by_name:
-                raise UsageError(f"{path}: a card called {card.name!r} is there already")
+                raise UsageError(f"{path}: a dataset entry named {card.name!r} already exists")
             by_name[card.name] = card
     return by_name
 
@@ -247,7 +247,7 @@ def _read(path: Path) -> list[DatasetCard]:
             content = tomllib.load(stream)
         return [DatasetCard.model_validate(fields) for fields in content["dataset"]]
     except (OSError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from None
+        raise unreadable(path, error) from None
     except (KeyError, TypeError):
         raise UsageError(f"{path}: a file of cards has tables [[dataset]]") from None
     except ValidationError as error:

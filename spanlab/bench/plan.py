@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import Field, ValidationError
 
-from spanlab.base.errors import UsageError
+from spanlab.base.errors import UsageError, unreadable
 from spanlab.base.fields import FrozenModel
 from spanlab.base.options import problem
 from spanlab.bench.cards import BenchItem, DatasetCard, FoundDataset, cards, find
@@ -222,7 +222,7 @@ def read_plan(path: Path, output: Path, overrides: Mapping[str, Any]) -> BenchPl
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from None
+        raise unreadable(path, error) from None
     detectors = content.pop("detector", [])
     datasets = content.pop("dataset", [])
     for field in ("data", "cards", "certificates"):

@@ -125,7 +125,7 @@ def check_folder(plan: BenchPlan) -> BenchTable:
                 is_same = scored.figures(dataset.card.scores) == content["figures"]
                 state = "the same" if is_same else "differs from the saved result"
             except (InputError, OSError, ValueError, KeyError) as error:
-                is_same, state = False, f"cannot be read: {error}"
+                is_same, state = False, f"cannot be scored: {error}"
             rows.append((cell.path, state))
             if not is_same:
                 wrong.append(cell.path)

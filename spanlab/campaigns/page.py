@@ -117,7 +117,7 @@ def _invite(dataset: str) -> None:
     made = st.session_state.get(_MADE, {}).get(dataset)
     if made:
         st.success("Send each person their text. It is shown only until you close it.")
-        st.code(made, language=None)
+        st.code(made, language=None, wrap_lines=True)
         if st.button("Close", icon=":material/close:"):
             del st.session_state[_MADE]
             st.rerun()

@@ -23,7 +23,7 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 from pydantic import ValidationError
 
-from spanlab.base.errors import InputError, UsageError
+from spanlab.base.errors import InputError, UsageError, unreadable
 from spanlab.base.fields import FrozenModel
 from spanlab.base.settings import LARGEST, Settings
 from spanlab.formats.files import replacing
@@ -200,7 +200,7 @@ def _check_members(file: Path, folder: Path) -> BackupManifest:
     except (BadZipFile, KeyError, ValidationError, zlib.error, EOFError) as no:
         raise InputError("no backup, or a damaged one", file=file, expected=_WHOLE) from no
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=file) from error
+        raise unreadable(file, error) from error
 
 
 def _check_sizes(archive: ZipFile, file: Path, free: int) -> None:

@@ -37,7 +37,7 @@ class ExportChoice(OptionModel):
     )
     states: tuple[Status, ...] = option(
         (),
-        title="States",
+        title="Status",
         help="Only annotations in this state: done, failed, skipped or not-annotated (also items "
         "that lack one). Repeatable.",
         flags="--state",

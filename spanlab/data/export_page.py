@@ -135,7 +135,7 @@ def _ask_filters(summary: DatasetSummary) -> dict[str, Any]:
     labels = [*seen_store(summary).labels(summary.name), ""]
     choices = {"language": sorted(summary.languages), "label": labels}
     filled: dict[str, Any] = {}
-    with st.expander("Filter by state, language or label", icon=":material/filter_alt:"):
+    with st.expander("Filter by status, language or label", icon=":material/filter_alt:"):
         for column, keyword in zip(st.columns(3), ("state", "language", "label"), strict=True):
             changes = {keyword: {"choices": choices[keyword]}} if keyword in choices else {}
             with column:

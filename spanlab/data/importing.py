@@ -25,7 +25,7 @@ from spanlab.formats.field_report import LEFT_OUT
 from spanlab.formats.limits import longest, record_limit, too_large
 from spanlab.formats.read_options import ControlTally
 from spanlab.formats.reader import language
-from spanlab.formats.wrongs import Kinds, told_together
+from spanlab.formats.wrongs import Kinds, repeated_id, told_together
 from spanlab.output.figures import counted
 from spanlab.schema import (
     UNDETERMINED,
@@ -315,12 +315,10 @@ def import_files(
 
 def taken_id(name: str) -> InputError:
     """Return the error of an id that another item has."""
-    return InputError(
-        "this id occurs twice in the import, or in the dataset already",
-        field="id",
-        found=name,
-        expected="ids that are new to the dataset; --same-ids number puts a number behind those "
-        "that are not, --skip-bad leaves their records out",
+    return repeated_id(
+        name,
+        "ids that are new to the dataset; --same-ids number puts a number behind those that are "
+        "not, --skip-bad leaves their records out",
     )
 
 

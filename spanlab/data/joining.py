@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from spanlab.base.errors import InputError
 from spanlab.data.predictions import JoinedPredictions, without_evidence
 from spanlab.formats import ReadOptions, read_placed
-from spanlab.formats.wrongs import told_together
+from spanlab.formats.wrongs import repeated_id, told_together
 from spanlab.schema import Annotation, Item, Permission, Record
 
 if TYPE_CHECKING:
@@ -86,12 +86,8 @@ def _records(files: Sequence[Path], options: ReadOptions) -> dict[str, Record]:
     for file in files:
         for placed in read_placed(file, options):
             if placed.record.item.id in records:
-                raise InputError(
-                    "this item id occurs twice",
-                    field="id",
-                    found=placed.record.item.id,
-                    expected="every id once over all files",
-                ).at(file=str(file), line=placed.line, unit=placed.unit)
+                error = repeated_id(placed.record.item.id, "every id once over all files")
+                raise error.at(file=str(file), line=placed.line, unit=placed.unit)
             records[placed.record.item.id] = placed.record
     return records
 

@@ -123,7 +123,7 @@ def backup(
     spanlab backup spanlab.zip
     """
     if file.exists() and not yes:
-        raise UsageError(f"{file} is there already: add --yes to replace it, or name another")
+        raise UsageError(f"{file} already exists: add --yes to replace it, or name another")
     manifest = back_up(file)
     programs = counted(manifest.n_programs, "file") + " of tuned prompts"
     typer.echo(f"{file}: the database and {programs}, {file.stat().st_size:,} bytes", err=True)

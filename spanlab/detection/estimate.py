@@ -108,16 +108,20 @@ def estimate_items(items: Sequence[Item], total: int, specs: Sequence[DetectorSp
     for item in items:
         for call in demands_of(item, specs):
             sums.add(call)
-    share = total / len(items) if items else 0.0
+    n_sampled = len(items) or 1
+
+    def scaled(number: int) -> int:  # an upper bound stays one
+        return ceil(number * total / n_sampled)
+
     return RunEstimate(
         items=total,
         sampled=len(items),
-        calls=round(sums.calls * share),
-        input_tokens=round(sums.asked * share),
-        output_tokens=round(sums.answered * share),
-        cost=None if sums.unpriced else sums.cost * share,
+        calls=scaled(sums.calls),
+        input_tokens=scaled(sums.asked),
+        output_tokens=scaled(sums.answered),
+        cost=None if sums.unpriced else sums.cost * total / n_sampled,
         unpriced=tuple(sums.unpriced),
-        searches=round(sums.searches * share),
+        searches=scaled(sums.searches),
     )
 
 

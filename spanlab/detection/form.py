@@ -85,7 +85,7 @@ def _offer_presets() -> None:
         (title for title, name in presets.items() if chosen == [name]), None
     )
     st.radio(
-        "Detectors, and what an answer costs",
+        "Detectors, and cost per answer",
         list(presets),
         captions=[_describe_preset(name) for name in presets.values()],
         index=None,

@@ -68,11 +68,11 @@ def page() -> None:
         _draw_start(summary, {**filled, "items": (item,) if item else ()}, started)
 
 
-# What a run comes to and its button stay in view, whatever is open above them. What is started here
+# What a run costs and its button stay in view, whatever is open above them. What is started here
 # is drawn in the bar, too, which scrolls once it is half of the window.
 _BAR = """<style>
 :has(> .st-key-detect-bar) { position: sticky; bottom: 0; z-index: 9;
-  background: light-dark(#fff, #0e1117); }
+  background: light-dark(#fff, #171614); }
 .st-key-detect-bar { max-height: 50vh; overflow-y: auto; }
 .st-key-detect-bar [data-testid="stMetricValue"] { font-size: 1.15rem; }
 .st-key-detect-bar [data-testid="stMetricLabel"] { min-height: 0; }
@@ -88,8 +88,8 @@ def _ask_only_item(summary: DatasetSummary) -> str | None:
         f"Only the item “{plain(item)}”, also if it is finished",
         value=True,
         key=f"only-{summary.name}-{item}",
-        help="What these detectors said of it before is replaced. They read the passages that were "
-        "added to it by hand.",
+        help="The detectors' earlier annotations of it are replaced. They also read the passages "
+        "that were added by hand.",
     )
     return item if only else None
 
@@ -136,7 +136,7 @@ def _draw_start(
     """Draw the run's estimate, what was started here, and the button that starts a run."""
     request = expected = None
     if not filled["detectors"]:
-        st.markdown("Choose a detector to see what a run comes to.")
+        st.markdown("Choose a detector to see what a run costs.")
     elif (
         any(map(asks_models, filled["detectors"])) and model_environment(set_up=is_set_up()).problem
     ):
@@ -192,8 +192,8 @@ def _ask_anew(summary: DatasetSummary, request: RunRequest) -> bool:
     return st.checkbox(
         "Rerun on all items",
         key=f"anew-{summary.name}-{st.session_state.get(_STARTED, 0)}",
-        help="What these detectors said before is replaced. What the model has answered to the "
-        "same question is in the cache and costs nothing again.",
+        help="The detectors' earlier annotations are replaced. Replies in the cache cost nothing "
+        "again.",
     )
 
 
@@ -231,7 +231,7 @@ def _show(expected: RunEstimate) -> None:
         notes.append(f"estimated from {expected.sampled} of the items")
     if expected.unpriced:
         notes.append(f"no price is known for {', '.join(expected.unpriced)}")
-    notes.append("answers that are in the cache cost nothing again")
+    notes.append("replies in the cache cost nothing again")
     st.caption(plain(f"An estimate: {'; '.join(notes)}."))
 
 

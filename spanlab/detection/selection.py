@@ -25,7 +25,7 @@ def _option_pairs(options: object) -> object:
     for text in map(str, options):
         name, equals, value = text.partition("=")
         if not name.strip() or not equals:
-            raise UsageError(f"--option takes NAME=VALUE, such as floor=0.9, not {text!r}")
+            raise UsageError(f"--option must be NAME=VALUE, such as floor=0.9, got {text!r}")
         read[name.strip()] = value.strip()
     return read
 
@@ -83,7 +83,7 @@ class DetectorSelection(OptionModel):
     )
     program: str = option(
         "",
-        title="Program",
+        title="Tuned prompt",
         help="A tuned prompt (see `spanlab programs`); none: the detector's own prompt.",
         sides=("command", "python"),
     )

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from pydantic_core import from_json, to_json
 
-from spanlab.base.errors import InputError
+from spanlab.base.errors import InputError, unreadable
 from spanlab.base.fields import storable
 from spanlab.formats.arrays import elements
 from spanlab.formats.containers import GZIP, plain_path
@@ -145,7 +145,7 @@ class InputFile:
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise InputError(f"the packed data is broken: {error}", file=self.name) from error
         except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", file=self.name) from error
+            raise unreadable(self.name, error) from error
 
     def head(self, size: int = 1 << 16) -> bytes:
         """Return the first ``size`` bytes (fewer if the file is shorter), without a BOM.

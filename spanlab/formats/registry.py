@@ -61,7 +61,7 @@ def reader_of(name: str) -> type[FormatReader]:
     if entry is None:
         raise UsageError(f"no format {name!r}; known are auto, {', '.join(formats())}")
     if entry.reader is None:
-        raise UsageError(f"format {name!r} cannot be read, only written")
+        raise UsageError(f"format {name!r} can only be written")
     return entry.reader
 
 

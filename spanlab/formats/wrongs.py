@@ -74,7 +74,9 @@ class Wrongs:
 
 def repeated_id(name: str, expected: str) -> InputError:
     """Return the error of an id that a record has had already."""
-    return InputError("this item id occurs twice", field="id", found=name, expected=expected)
+    return InputError(
+        "an item with this id already exists", field="id", found=name, expected=expected
+    )
 
 
 def told_together(

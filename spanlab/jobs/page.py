@@ -22,7 +22,7 @@ from spanlab.ui.common import actor, link, page_link, plain, store, title
 from spanlab.ui.messages import errors_shown
 
 _PER_PAGE = 20
-_COLUMNS = ("State", "Job", "Requested", "Model", "Done", "Failed", "Cost", "Time left", "")
+_COLUMNS = ("Status", "Job", "Requested", "Model", "Done", "Failed", "Cost", "Remaining", "")
 _WIDTHS = (1.4, 2.6, 1.7, 1.6, 1.2, 1, 0.8, 1, 0.8)
 _PAGE = "spanlab.jobs.page"
 _OPEN = "job"  # query parameter: the job whose details are shown

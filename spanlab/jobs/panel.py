@@ -56,7 +56,7 @@ class _Button:
 _PAUSE = _Button("Pause", ":material/pause:", jobs.pause)
 _RESUME = _Button("Resume", ":material/play_arrow:", jobs.resume)
 _CANCEL = _Button("Stop", ":material/stop:", jobs.cancel)
-_RETRY = _Button("Try again", ":material/replay:", jobs.retry)
+_RETRY = _Button("Retry", ":material/replay:", jobs.retry)
 _BUTTONS: Mapping[JobState, Sequence[_Button]] = {
     JobState.QUEUED: (_PAUSE, _CANCEL),
     JobState.RUNNING: (_PAUSE, _CANCEL),

@@ -63,7 +63,7 @@ def job_table(jobs: Sequence[JobView]) -> ResultTable:
         key="jobs",
         title="",
         columns=(
-            *columns_of("text", "Job", "State", "Done", "Failed", "Cost", "Left", "Created"),
+            *columns_of("text", "Job", "Status", "Done", "Failed", "Cost", "Remaining", "Created"),
             *columns_of("text", "What", "Model"),
         ),
         rows=tuple(rows),

@@ -66,8 +66,8 @@ def save_certificate(certificate: Certificate, path: Path) -> None:
 def _headline(measured: Measurement) -> str:
     column, rate = Column(key="rate", title="Rate", unit="share"), measured.rate
     return (
-        f"Hallucinated {measured.plan.unit} of answers like these: "
-        f"{write_cell(rate.superpopulation, column)}; of these answers, as these people marked "
+        f"Hallucinated {measured.plan.unit}, future answers: "
+        f"{write_cell(rate.superpopulation, column)}; these answers, as these people marked "
         f"them: {write_cell(shown_rate(rate.finite), column)}; from {rate.reviews:,} reviews of "
         f"{rate.items:,} items."
     )

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from spanlab.base.errors import UsageError
+from spanlab.base.errors import UsageError, unreadable
 from spanlab.detection.setup import changed_prompts, model_checks, option_hash
 from spanlab.measure.items import is_reviewer, words_that_count
 from spanlab.measure.measurement import measure
@@ -257,7 +257,7 @@ def stale_because(store: Store, dataset: str, certificate: Certificate) -> tuple
             setup for setup in summary.settings.setups if setup.annotator in binding["prompts"]
         ]
         reasons += [
-            f"what {name} asks or has learnt is other now; let it annotate again (spanlab annotate "
+            f"the prompts or the training of {name} changed; annotate again (spanlab annotate "
             f"{dataset} --detector {name} --again) and write another certificate"
             for name in changed_prompts(own_setups)
         ]
@@ -275,7 +275,7 @@ def read_certificate(path: Path) -> Certificate:
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+        raise unreadable(path, error) from error
     return parse_certificate(text, str(path))
 
 

@@ -67,7 +67,9 @@ def measure(
         bool, typer.Option("--show-suggestions", help="Reviewers see the detector's marks.")
     ] = False,
     definition: Annotated[str | None, typer.Option(help="What counts as hallucinated.")] = None,
-    model: Annotated[str | None, typer.Option(help="The model behind the detector.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="The detector's model, for the certificate.")
+    ] = None,
     certificate: Annotated[
         Path | None,
         typer.Option(help="Write the certificate to this file: .html a page, else JSON."),
@@ -148,7 +150,7 @@ def gate(
     ] = None,
     annotator: Annotated[
         str | None,
-        typer.Option(help="The detector whose marks the reviews correct; by default the plan's."),
+        typer.Option(help="The detector to correct; by default the plan's."),
     ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,

@@ -256,7 +256,8 @@ def _find_sides(
 
 def _check_level(rate: MeanInterval, limit: float, *, require_proof: bool) -> GateCheck:
     above, below = rate.low > limit, rate.high < limit
-    why = "shown to be above" if above else "shown to be below" if below else "not shown either way"
+    side = "above" if above else "below" if below else ""
+    why = f"significantly {side}" if side else "neither significantly above nor below"
     passed = below if require_proof else not above
     name = f"rate at most {figure(limit)}"
     return GateCheck(name, found=rate, limit=limit, passed=passed, why=why + _about(rate))

@@ -293,7 +293,7 @@ def suggestions_in_words(suggestions: Mapping[str, int]) -> str:
         f"{key} in {suggestions[key]:,}" for key in ("hidden", "shown") if suggestions.get(key)
     )
     unknown = suggestions.get("unknown")
-    return ", ".join((*words, *((f"not known of {unknown:,}",) if unknown else ()))) or "not known"
+    return ", ".join((*words, *((f"unknown for {unknown:,}",) if unknown else ()))) or "unknown"
 
 
 def _group(items: MeasuredItems, value: str | None) -> GroupMeasurement:
@@ -344,8 +344,8 @@ def _remarks(items: MeasuredItems, suggestions: Mapping[str, int]) -> Iterable[s
         )
     if n_waiting := int(items.waiting[: items.reviewed].sum()):
         yield (
-            f"{counted(n_waiting, 'item')} left out, as if like the others: who is to review them "
-            "has not come that far."
+            f"{counted(n_waiting, 'item')} left out, assumed to be like the rest: their reviewers "
+            "have not reached them."
         )
     beyond = sum(item.y is not None for item in items.items[items.reviewed :])
     if beyond:
@@ -375,7 +375,7 @@ def corrected_table(measured: Measurement) -> ResultTable:
             for group in measured.groups
             for kind, share in (
                 (f"marked by {plan.annotator}", group.marked),
-                ("corrected, for future answers", group.superpopulation),
+                ("corrected", group.superpopulation),
             )
             if share is not None
         ),

@@ -243,11 +243,11 @@ def _draw_state(summary: DatasetSummary, plan: MeasurementPlan) -> None:
     unit = "Answers" if plan.unit == "answers" else f"Share of {plan.unit}"
     if measurement.sentence:
         st.markdown(f"#### {plain(measurement.sentence)}")
-    left, right = st.columns([1, 3], vertical_alignment="center")
-    left.metric(
-        f"{unit} hallucinated", "not known yet" if rate is None else f"{100 * rate.mean:.1f} %"
-    )
-    with right:
+    left, right = st.columns(2)
+    with left:
+        st.metric(
+            f"{unit} hallucinated", "Not known yet" if rate is None else f"{100 * rate.mean:.1f} %"
+        )
         st.markdown(f"{plain(measurement.line)}  \n{plain(_describe_plan(measurement))}")
         with st.container(horizontal=True):
             link(
@@ -258,6 +258,9 @@ def _draw_state(summary: DatasetSummary, plan: MeasurementPlan) -> None:
                 queue=SAMPLE,
             )
             page_link("compare", "Compare", icon=":material/compare:")
+    if rate is not None:
+        with right:
+            _draw_picture(corrected_table(measurement))
 
 
 def _draw_details(summary: DatasetSummary, plan: MeasurementPlan) -> None:
@@ -325,7 +328,6 @@ def _describe_plan(measurement: Measurement) -> str:
 def _draw_pictures(measurement: Measurement, reliability: ResultTable) -> None:
     left, right = st.columns(2)
     with left:
-        _draw_picture(corrected_table(measurement))
         _draw_picture(reliability)
     with right:
         _draw_picture(history_table(measurement))

@@ -43,8 +43,8 @@ _NO_RATE: Final = (
     "A detector's marks are not a hallucination rate; `spanlab measure` corrects them by reviews."
 )
 _UNEVEN: Final = (
-    "Reviews went to where the detector is unsure: means of what is reviewed are no rates; the "
-    "measurement's are."
+    "Reviews went to where the detector is unsure: their mean is not a hallucination rate; "
+    "`spanlab measure` gives one."
 )
 _MOST_PAIRS: Final = 12  # groups up to which every two are compared
 _REPORT_EVERY: Final = 100

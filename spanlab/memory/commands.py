@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from spanlab.base.errors import InputError, UsageError
+from spanlab.base.errors import UsageError, unreadable
 from spanlab.base.redaction import visible
 from spanlab.formats.files import replacing
 from spanlab.memory.store import MemoryStore
@@ -100,7 +100,7 @@ def import_command(
         with _memory() as store, file.open("rb") as lines:
             number = import_lines(store, scope, lines, file)
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=file) from error
+        raise unreadable(file, error) from error
     typer.echo(f"{counted(number, 'passage')} kept.", err=True)
 
 

@@ -102,8 +102,7 @@ class ModelOptions(FrozenModel):
             int,
             Field(
                 ge=1000,
-                description="Tokens that prompt and answer may have together; without it what "
-                "check-model found.",
+                description="Context window in tokens. By default what check-model found.",
             ),
         ]
         | None
@@ -144,7 +143,7 @@ def parse_pairs(texts: Iterable[str], source: str) -> dict[str, JsonValue]:
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not name or not equals:
-            raise UsageError(f"{source} takes NAME=VALUE, such as temperature=0.2, not {text!r}")
+            raise UsageError(f"{source} must be NAME=VALUE, such as temperature=0.2, got {text!r}")
         fields[name] = None if value.lower() in {"", "none"} else value
     for key, set_value in fields.items():
         _check_options({key.rpartition(".")[2]: set_value}, source)

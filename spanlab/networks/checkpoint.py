@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from spanlab.base.errors import InputError
+from spanlab.base.errors import InputError, unreadable
 from spanlab.base.fields import FrozenModel
 from spanlab.base.settings import Settings, read_json
 from spanlab.networks.checkpoint_facts import OPERATORS, facts
@@ -247,7 +247,7 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", file=path) from error
+        raise unreadable(path, error) from error
 
 
 def _weights(folder: Path, named: str) -> Path:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from spanlab.base.errors import InputError
+from spanlab.base.errors import InputError, unreadable
 
 # Messages that may hold others, with the numbers of the fields that do.
 _INSIDE: Final[dict[str, dict[int, str]]] = {
@@ -91,7 +91,7 @@ def facts(path: Path) -> OnnxFacts:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return _facts(data)
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
+        raise unreadable(path, error) from error
     except (ValueError, IndexError):  # an empty file has nothing to map
         raise InputError(_DAMAGED, file=path, expected="a file that an ONNX export wrote") from None
 

@@ -289,7 +289,7 @@ def _person(role: GrantedRole) -> str:
 def token_table(tokens: Sequence[AccessToken], title: str) -> ResultTable:
     """Return a line for each key or invitation."""
     people = any(token.kind == "invitation" for token in tokens)
-    names = ("Id", "For", "Role", "Dataset", "Made", "Ends", "State")
+    names = ("Id", "For", "Role", "Dataset", "Made", "Ends", "Status")
     for_people = ("Worker", "Code") if people else ()
     return ResultTable(
         key="tokens",

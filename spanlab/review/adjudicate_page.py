@@ -32,7 +32,7 @@ def page() -> None:
     summaries = common.datasets_for("adjudicate", Permission.ADJUDICATE, untitled="Adjudicate")
     if not summaries:
         return
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with common.editor_head():
         with st.popover("Queue", icon=":material/tune:", width="content"):
             summary = common.choose_dataset(summaries)
             author = ask_reviewer(summary)
@@ -42,7 +42,6 @@ def page() -> None:
             key="agreed", horizontal=True, vertical_alignment="center", width="content"
         )
         common.guide_link("Adjudicate")
-        common.link("export", "Export", icon=":material/download:", dataset=summary.name)
     if not may_review(summary, author):
         return
     try:
@@ -80,7 +79,7 @@ def _ask_queue(summary: DatasetSummary) -> AdjudicationQueue:
         )
         if target in known:
             st.caption("Items that you decide under this name become check items.")
-        state = st.selectbox("State", list(STATES), **common.kept("adjudicate.state"))
+        state = st.selectbox("Status", list(STATES), **common.kept("adjudicate.state"))
     with right:
         least = st.number_input(
             "Finished by at least",

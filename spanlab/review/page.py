@@ -32,7 +32,7 @@ from spanlab.review.queue_panel import (
     measured_sample,
     review_store,
 )
-from spanlab.review.reviewer_panel import may_review, show_completion
+from spanlab.review.reviewer_panel import completion_words, may_review
 from spanlab.schema import (
     DatasetSummary,
     Permission,
@@ -63,7 +63,7 @@ def page() -> None:
     summaries = common.datasets_for("review", Permission.REVIEW, untitled="Review")
     if not summaries:
         return
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with common.editor_head():
         with st.popover("Queue", icon=":material/tune:", width="content"):
             summary = common.choose_dataset(summaries)
             reviewer = ask_reviewer(summary)
@@ -119,7 +119,7 @@ def _offer_test(summary: DatasetSummary, reviewer: str, state: EntranceState) ->
             st.markdown(guidelines)
     if state.stage == "failed" and not state.again:
         return
-    label = "Begin" if state.stage == "begin" else "Try again"
+    label = "Begin" if state.stage == "begin" else "Retry"
     if st.button(label, type="primary", icon=":material/play_arrow:"):
         with errors_shown("Ask the dataset's lead to let you start."):
             begin_test(review_store(summary.name), summary.name, reviewer)
@@ -231,8 +231,8 @@ def answer_editor(
     progress = answer.json.get("progress")
     if isinstance(progress, dict):  # what comes after the last item: pages that the visitor has
         progress["next"] = [page for page in _NEXT if common.has_page(page.lower())]
+        progress["completion"] = completion_words(store, place.dataset, progress)
     span_editor.mount_wire(answer.json)
-    show_completion(store, place.dataset, progress)
     if live is not None:  # after the answer, which is on its way meanwhile
         live.draw(place.dataset)
 

@@ -164,7 +164,7 @@ def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
     )
     left, right = st.columns(2)
     with left:
-        state = st.selectbox("Your state", list(_STATES), **_kept("state"))
+        state = st.selectbox("Your status", list(_STATES), **_kept("state"))
         low, high = st.slider(
             "Highest span probability",
             0.0,
@@ -185,7 +185,7 @@ def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
     )
     locked = summary.settings.always_blind
     people = st.checkbox(
-        "Show what other people marked",
+        "Show other people's marks",
         **_kept("people"),
         disabled=locked,
         help="Other people's spans and comments, gold labels, and votes with people in them. "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import unquote
 
 import streamlit as st
@@ -17,38 +18,35 @@ from spanlab.ui.common import plain, store
 from spanlab.ui.messages import show_error
 from spanlab.ui.session import PARAMETER
 
-_COMPLETE = "spanlab.complete"
 _CONFIRMED = "spanlab.reviewers"
 _NAMES: TypeAdapter[frozenset[str]] = TypeAdapter(frozenset[str])
 _COOKIE = "spanlab_reviewers"  # names that this browser session has reviewed under; see the wire
 
 
-def show_completion(store: Store, dataset: str, progress: object) -> None:
-    """Show an invitation's completion code once its person has done enough of their items.
+def completion_words(store: Store, dataset: str, progress: Mapping[str, Any]) -> str:
+    """Return an invitation's completion code once its person has done enough of their items.
 
     Args:
         store: the annotation database, with the visitor's rights.
         dataset: the dataset under review.
-        progress: what the editor was told of it now; None for nothing new.
+        progress: what the editor is told of it.
+
+    Returns:
+        The words with the code, or how much it takes; empty where items are left or no code is.
     """
-    if isinstance(progress, Mapping):
-        decided = progress["done"] + progress["skipped"]
-        complete = decided >= progress["total"] > 0
-        st.session_state[_COMPLETE] = (progress["done"], progress["total"]) if complete else None
-    if not st.session_state.get(_COMPLETE):
-        return
+    done, total = progress["done"], progress["total"]
+    if done + progress["skipped"] < total or not total:
+        return ""
     invitation = store.access.own_invitation()
     if invitation is None or not invitation.code:
-        return
-    done, total = st.session_state[_COMPLETE]
+        return ""
     needed = math.ceil(store.settings(dataset).code_share * total)
     if done >= needed:
-        st.success(f"All done, thank you. Your code: {plain(invitation.code)}")
-    else:
-        st.info(
-            f"All decided, thank you: {done} of {total} done, the others skipped. The completion "
-            f"code comes with {needed} done: go back to some that you skipped."
-        )
+        return f"All done, thank you. Your code: {invitation.code}"
+    return (
+        f"All decided, thank you: {done} of {total} done, the others skipped. The completion code "
+        f"comes with {needed} done: go back to some that you skipped."
+    )
 
 
 def may_review(summary: DatasetSummary, name: str) -> bool:

@@ -237,7 +237,7 @@ class DatasetSettings(FrozenModel):
         unique((label.name for label in self.labels), "label")
         unique(self.assigned_to, "the person")
         if self.assigned_to and not self.overlap:
-            raise ValueError("items are assigned to people, but to how many each is not said")
+            raise ValueError("items are assigned to people: say how many people finish each item")
         unique((label.key for label in self.labels if label.key), "the key of a label:")
         if self.known and (self.shown_when_done or not self.always_blind):
             raise ValueError('check items need "Other people\'s marks: Always hidden" (tab Review)')

@@ -93,7 +93,7 @@ class NodeTable:
         self.by_id: dict[str, ProcessNode] = {}
         for node in nodes:
             if node.id in self.by_id:
-                raise BadNodeError(f"process node id {node.id!r} occurs twice", node.id)
+                raise BadNodeError(f"process node {node.id!r} already exists", node.id)
             self.by_id[node.id] = node
         for node in self.by_id.values():
             for source in node.sources:

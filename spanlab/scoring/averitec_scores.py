@@ -208,5 +208,8 @@ def _check(claim: str, label: str, seen_claims: Mapping[str, object]) -> None:
         )
     if claim in seen_claims:
         raise InputError(
-            "this claim occurs twice", field="claim_id", found=claim, expected="every claim once"
+            "a claim with this id already exists",
+            field="claim_id",
+            found=claim,
+            expected="every claim once",
         )

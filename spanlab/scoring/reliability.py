@@ -118,7 +118,7 @@ class RaterReport:
                     *columns_of("count", "Items"),
                     *columns_of("share", *shares),
                     Column(key="weight", title="Weight", unit="score"),
-                    *columns_of("count", "Known items"),
+                    *columns_of("count", "Gold items"),
                     *columns_of("share", *(f"{title} there" for title in shares)),
                 ),
                 rows=tuple(
@@ -135,9 +135,9 @@ class RaterReport:
                     for rater in self.raters
                 ),
                 remarks=(
-                    "Beyond known items this rests on agreement: a majority that errs alike is "
+                    "Beyond gold items this rests on agreement: a majority that errs alike is "
                     "taken for right, and whoever differs in taste for unreliable. "
-                    f"From {counted(_ENOUGH, 'known item')} on, these alone give the weight.",
+                    f"From {counted(_ENOUGH, 'gold item')} on, these alone give the weight.",
                     "Intervals are a jackknife's over items; that most err alike is not in them.",
                     *self.remarks,
                 ),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from spanlab.base.errors import InputError
 from spanlab.base.fields import FrozenModel
+from spanlab.formats.wrongs import repeated_id
 from spanlab.output.tables import MeanInterval
 from spanlab.scoring.intervals import wilson
 from spanlab.scoring.spans import METRICS, ItemScore, PerMetric, score_items
@@ -163,9 +164,7 @@ def _check_unique(items: Sequence[ItemScore]) -> None:
     seen: set[str] = set()
     for item in items:
         if item.id in seen:
-            raise InputError(
-                f"item {item.id!r} occurs twice", found=item.id, expected="every id once"
-            )
+            raise repeated_id(item.id, "every id once")
         seen.add(item.id)
 
 

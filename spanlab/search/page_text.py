@@ -127,7 +127,7 @@ def _pdf(data: bytes, _charset: str) -> PageText:
     except _EnoughError:
         pass
     except Exception as error:  # noqa: BLE001 - a damaged file raises anything
-        raise PageError(f"it is a PDF that cannot be read: {type(error).__name__}") from None
+        raise PageError(f"cannot read this PDF: {type(error).__name__}") from None
     return PageText("\n\n".join(filter(None, map(str.strip, texts))), title or None)
 
 

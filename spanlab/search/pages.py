@@ -148,7 +148,7 @@ class PageReader:
         try:
             page_text = await read_apart(answer.data, kind)
         except PageError as error:
-            raise PageError(f"{_host(url)} sent what cannot be read: {error}") from None
+            raise PageError(f"{_host(url)} sent something unreadable: {error}") from None
         text, title = storable(page_text.text.replace("\0", "")), storable(page_text.title)
         if not text.strip():
             raise PageError(f"{_host(url)} sent a page without text")

@@ -143,7 +143,7 @@ def dataset_tables(summaries: Sequence[DatasetSummary]) -> tuple[ResultTable, ..
     )
     annotators = ResultTable(
         key="annotators",
-        title="Annotators, with the number of items in each state",
+        title="Annotators, with the number of items of each status",
         columns=(
             _DATASET,
             *columns_of("text", "Annotator", "Kind"),

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import text
 
 from spanlab.base.errors import InputError
+from spanlab.formats.wrongs import repeated_id
 from spanlab.schema import Annotation, Record, Status
 from spanlab.storage import catalog, search
 from spanlab.storage.annotations import (
@@ -249,9 +250,4 @@ def _read_chunks(records: Iterable[Record]) -> Iterator[list[Record]]:
 
 
 def _refuse(_index: int, record: Record) -> None:
-    raise InputError(
-        "this id occurs twice in the import, or in the dataset already",
-        field="id",
-        found=record.item.id,
-        expected="ids that are new to the dataset",
-    )
+    raise repeated_id(record.item.id, "ids that are new to the dataset")

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Literal, TypedDict
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from spanlab import doors
 from spanlab.formats.server_files import ServerFiles
@@ -35,6 +36,16 @@ _STYLE = """<style>
 .stMainBlockContainer h3 { font-size: 1.2rem; padding: 0 0 .25rem; }
 .stApp [data-testid="stCaptionContainer"] { color: inherit; opacity: .75; }
 .stApp [data-testid="stTable"] th { color: inherit; }
+/* The line above the editor stays one line: what it says of the queue gives way. */
+@media (min-width: 70rem) {
+    .st-key-editor-head { flex-wrap: nowrap; }
+    .st-key-editor-head > * { flex-shrink: 0; }
+    .st-key-editor-head > :has([data-testid="stCaptionContainer"]):first-of-type,
+    .st-key-editor-head > [data-testid="stElementContainer"]:has([data-testid="stCaptionContainer"])
+        { flex: 1 1 0; min-width: 0; }
+    .st-key-editor-head > [data-testid="stElementContainer"] [data-testid="stCaptionContainer"] p {
+        overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+}
 /* No blue is read both as words on a dark page and as the ground of white ones. */
 button[data-testid^="stBaseButton-primary"], [data-tag] span { color: light-dark(#fff, #0e1117); }
 </style>"""
@@ -111,6 +122,13 @@ def head(text: str, about: str, topic: str) -> None:
         st.caption(about, width="content")
         page_link("guide", "Guide", icon=":material/menu_book:", topic=topic)
         _draw_steps(text)
+
+
+def editor_head() -> DeltaGenerator:
+    """Return the line above the editor: its queue, what is in it, and links."""
+    return st.container(
+        key="editor-head", horizontal=True, vertical_alignment="center", gap="small"
+    )
 
 
 def guide_link(title: str) -> None:

@@ -97,7 +97,7 @@ def test_gold_labels_are_hidden_until_they_are_asked_for(desk: Sit) -> None:
     chips = here.page.locator(".sl-annotators")
     expect(chips).not_to_contain_text("gold")
     here.open_queue()
-    here.page.get_by_text("Show what other people marked").click()
+    here.page.get_by_text("Show other people's marks").click()
     here.wait_for_queue(blind=False)
     here.close_queue()
     expect(chips).to_contain_text("hidden")

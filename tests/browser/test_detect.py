@@ -105,7 +105,7 @@ def test_from_choosing_detectors_to_the_trace_of_what_they_found(
     expect(page.get_by_text("4 of 4 items · 1 failed").first).to_be_in_viewport()
     expect(page.get_by_text("ucsc-revise: 3 of 4 done · 1 failed").first).to_be_visible()
     expect(page.get_by_text("credits exhausted").first).to_be_visible()
-    again = page.get_by_role("button", name="Try again")
+    again = page.get_by_role("button", name="Retry")
     expect(again).to_have_count(1)
     rest = {name.lower() for name in NAMES if name != POOR}
     assert done(store, "ucsc-extract") == done(store, "ucsc-revise") == rest

@@ -36,6 +36,9 @@ def test_four_hints_are_given_once_and_the_end_leads_on_to_compare_and_export(de
     after.get_by_role("link", name="Export").press("Enter")
     expect(here.page.locator("h1")).to_have_text("Export")
     assert f"dataset={here.dataset}" in here.page.url
+    here.page.goto(here.page.url.replace("/export?", "/review?"))  # the first page, by its name
+    expect(here.page.locator(".sl-answer")).to_be_visible()
+    expect(here.page.get_by_text("Page not found")).to_have_count(0)
 
 
 def test_the_help_menu_has_guide_guidelines_and_version(desk: Sit) -> None:

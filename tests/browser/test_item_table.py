@@ -79,11 +79,11 @@ def test_the_table_is_sorted_and_narrowed_and_says_what_an_item_has(desk: Sit) -
     here.settle()
     here.wait_for("second")
     here.press("/")
-    heads = {"Probability": "fourth", "Claims": "third", "Passages": "second", "State": "second"}
+    heads = {"Probability": "fourth", "Claims": "third", "Passages": "second", "Status": "second"}
     for name, first in heads.items():
         here.page.get_by_role("columnheader", name=name).get_by_role("button").press("Enter")
         expect(here.page.locator(".sl-items tbody td").first).to_have_text(first)
-    here.page.get_by_role("columnheader", name="State").get_by_role("button").press("Enter")
+    here.page.get_by_role("columnheader", name="Status").get_by_role("button").press("Enter")
     _shows(here, "first", "second", "third", "fourth")
     row = here.page.locator(".sl-items tbody tr").first
     expect(row.locator("td")).to_have_text(
@@ -92,7 +92,7 @@ def test_the_table_is_sorted_and_narrowed_and_says_what_an_item_has(desk: Sit) -
     expect(here.page.locator(".sl-items tbody tr").last.locator("td").nth(2)).to_have_text(
         "<b>Nobody</b> knows."
     )
-    here.page.get_by_label("State", exact=True).select_option("Done")
+    here.page.get_by_label("Status", exact=True).select_option("Done")
     _shows(here, "first")
 
 
@@ -110,7 +110,7 @@ def test_a_queue_says_where_one_is_and_opens_at_the_first_unfinished_item(desk: 
     here.wait_for("second")
     expect(standing).to_have_text("2 of 4 in this queue")
     here.open_queue()
-    here.page.click("[aria-label*='Your state']")
+    here.page.click("[aria-label*='Your status']")
     here.page.click("[role=option]:has-text('Not annotated')")
     here.close_queue()
     expect(standing).to_have_text("1 of 3 in this queue")

@@ -152,7 +152,7 @@ def test_export_has_its_action_on_the_first_screen_and_the_report_in_a_frame(
 def test_a_crowd_beside_an_item_in_review_is_folded(visit: Callable[..., Page], many: str) -> None:
     page = visit("", dataset=many, item="i000", reviewer="Ada")
     page.get_by_text("Queue").first.click()
-    page.get_by_text("Show what other people marked").click()
+    page.get_by_text("Show other people's marks").click()
     page.keyboard.press("Escape")
     chips = page.locator(".sl-annotators [aria-pressed]")
     expect(chips).to_have_count(2 + 1 + 1 + 3, timeout=WAIT)

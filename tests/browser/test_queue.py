@@ -119,9 +119,9 @@ def test_an_empty_queue_says_what_to_do_and_without_a_name_nothing_can_be_marked
     desk: Sit,
 ) -> None:
     here = desk(_records())
-    _choose(here, "Your state", "Skipped")
+    _choose(here, "Your status", "Skipped")
     here.page.wait_for_selector("text=choose another state")
-    _choose(here, "Your state", "Not annotated")
+    _choose(here, "Your status", "Not annotated")
     here.wait_for("en-1")
     here.open_queue()
     idle(here.page)  # a page that is being redrawn forgets what is typed

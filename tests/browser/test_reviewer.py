@@ -110,7 +110,7 @@ def test_people_and_votes_with_people_come_only_when_asked_for_or_once_an_item_i
     expect(segments).to_have_text(["two"])
     for blind in (False, True):
         here.open_queue()
-        here.page.get_by_text("Show what other people marked").click()
+        here.page.get_by_text("Show other people's marks").click()
         here.wait_for_queue(blind=blind)
         here.close_queue()
         here.wait_for("b")

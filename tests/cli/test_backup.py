@@ -20,7 +20,7 @@ def test_a_backup_comes_back_under_another_home_and_overwrites_only_with_yes(
     assert "the database and 0 files" in spanlab("backup", "b.zip").stderr
     refused = spanlab("backup", "b.zip")
     assert refused.returncode == 2
-    assert "b.zip is there already: add --yes" in refused.stderr
+    assert "b.zip already exists: add --yes" in refused.stderr
     assert spanlab("backup", "b.zip", "--yes").returncode == 0
     assert "restored what b.zip" in spanlab("restore", "b.zip", SPANLAB_HOME="other").stderr
     assert "mine" in spanlab("datasets", SPANLAB_HOME="other").stdout

@@ -145,7 +145,7 @@ def new_definition(run: Run, _: Settings) -> None:
         (new_prompt, "the prompts changed"),
         (
             use_program,
-            "what ucsc-extract asks or has learnt is other now; let it annotate again (spanlab "
+            "the prompts or the training of ucsc-extract changed; annotate again (spanlab "
             "annotate d --detector ucsc-extract --again) and write another certificate",
         ),
         (new_definition, "the definition of hallucinated changed"),

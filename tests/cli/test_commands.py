@@ -112,7 +112,7 @@ def test_an_id_that_stands_twice_is_named_by_file_and_line(
     more = write(tmp_path / "more.jsonl", record(4, "New."), record(2, "Again."), record(5, "New."))
     strict = spanlab("import", items, more, "--dataset", "towers")
     assert strict.returncode == 1
-    assert f"{more}:2: this id occurs twice" in strict.stderr
+    assert f"{more}:2: an item with this id already exists" in strict.stderr
     assert "no datasets yet" in spanlab("datasets").stdout
 
     lenient = spanlab("import", items, more, "--dataset", "a/b", "--skip-bad")
@@ -311,7 +311,7 @@ def test_the_settings_of_a_dataset_are_set_by_command(
     assert "2 people per item, assigned to Ada, Ben and Cleo: 0 of" in shown
     assert re.search(r"^Ben +– +2 +0 +2 ", shown, re.MULTILINE)
     nobody = spanlab("datasets", "towers", "--overlap", "0")
-    assert "to how many each is not said" in nobody.stderr
+    assert "say how many people finish each item" in nobody.stderr
     done = spanlab("datasets", "towers", "--assign", "")
     guide = tmp_path / "guide.md"
     guide.write_text("Mark names.", encoding="utf-8")

@@ -250,7 +250,7 @@ def test_a_checkpoint_of_pytorch_is_converted_by_the_users_own_optimum(
     assert "trust" not in asked
     assert spanlab("encoder", "check", "onnx").returncode == 0
     again = spanlab("encoder", "convert", source, "-o", "onnx")
-    assert "onnx is there already" in again.stderr
+    assert "onnx already exists" in again.stderr
 
     (source / "pytorch_model.bin").write_bytes(pickle.dumps({}))
     refused = spanlab("encoder", "convert", source, "-o", "other")

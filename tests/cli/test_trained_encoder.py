@@ -101,7 +101,7 @@ def test_a_checkpoint_is_trained_and_marks_what_people_marked(
 
     refused = spanlab(*command, "-o", "mine")
     assert refused.returncode == 2
-    assert "mine is there already: name another folder with -o" in refused.stderr
+    assert "mine already exists: name another folder with -o" in refused.stderr
 
 
 def test_a_base_without_weights_of_its_own_is_refused(

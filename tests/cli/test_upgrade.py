@@ -37,7 +37,7 @@ def test_datasets_and_marks_of_1_0_0_are_there(spanlab: Run, tmp_path: Path) -> 
 def test_a_certificate_of_1_0_0_says_what_is_stale_and_what_to_do(spanlab: Run) -> None:
     stale = spanlab("measure", "mine", "--check", "certificate.json")
     assert stale.returncode == 1
-    assert "what offline asks or has learnt is other now" in stale.stdout
+    assert "the prompts or the training of offline changed" in stale.stdout
     assert "spanlab annotate mine --detector offline --again" in stale.stdout
     assert spanlab("annotate", "mine", "--detector", "offline", "--again").returncode == 0
     assert spanlab("measure", "mine", "--certificate", "new.json").returncode == 0

@@ -61,7 +61,7 @@ BAD: dict[str, tuple[list[dict[str, Any]], str]] = {
     ),
     "a stage that does not grow": (changed(3, stage="source"), "bad.jsonl:4: .*stages grow"),
     "a stage for some only": (changed(3, stage=""), "bad.jsonl:4: .*no stage, but others"),
-    "a node twice": (changed(3, id="A"), "bad.jsonl:4: process node id 'A' occurs twice"),
+    "a node twice": (changed(3, id="A"), "bad.jsonl:4: process node 'A' already exists"),
     "a node without text": (
         [*node_lines([{"id": "a"}]), item_line("q1", "who")],
         "bad.jsonl:1: the field is missing; field: node.text",

@@ -84,8 +84,8 @@ SUBMISSION = [
     "bad.jsonl:2: there are no labels; expected: soft_labels and hard_labels; 2 records like this",
     "bad.jsonl:3: the offsets are not a part of the answer; field: hard_labels.0; found: [9, 3]; "
     "expected: start <= end",
-    "bad.jsonl:5: this item id occurs twice; field: id; found: 'a'; expected: every id once over "
-    "all files",
+    "bad.jsonl:5: an item with this id already exists; field: id; found: 'a'; "
+    "expected: every id once over all files",
     "4 records are wrong",
 ]
 
@@ -134,12 +134,12 @@ def test_ids_that_occur_twice_are_told_with_what_else_is_wrong(
         else:
             preview_import([first, second])
     kinds = str(wrong.value).splitlines()[:-1]
-    assert sorted("this id occurs twice" in line for line in kinds) == [False, True]
+    assert sorted("item with this id already exists" in line for line in kinds) == [False, True]
     assert sum("2 records like this" in line for line in kinds) == 1
     numbered = ImportOptions(same_ids="number")
     with pytest.raises(InputError) as alone:
         import_files(store, [first, second], "mine", numbered)
-    assert "this id occurs twice" not in str(alone.value)
+    assert "item with this id already exists" not in str(alone.value)
 
 
 def test_rows_in_memory_are_told_of_as_files_are() -> None:

@@ -117,10 +117,10 @@ REFUSED: dict[str, tuple[Body, str]] = {
     "program": (body(b"\x7fELF" + bytes(99), b"application/x-elf"), "neither HTML nor PDF"),
     "zeros": (body(bytes(999)), "without text"),
     "script-alone": (body(b"<script>alert(1)</script>"), "without text"),
-    "pdf-damaged": (body(b"%PDF-1.4 nonsense"), "PDF that cannot be read"),
-    "pdf-bomb": (body(pdf(bytes(90 * 2**20))), "PDF that cannot be read"),
+    "pdf-damaged": (body(b"%PDF-1.4 nonsense"), "cannot read this PDF"),
+    "pdf-bomb": (body(pdf(bytes(90 * 2**20))), "cannot read this PDF"),
     "pdf-without-text": (body(pdf(b"q Q")), "without text"),
-    "pdf-in-a-circle": (body(pdf(DRAWN, kids=b"2 0 R")), "PDF that cannot be read"),
+    "pdf-in-a-circle": (body(pdf(DRAWN, kids=b"2 0 R")), "cannot read this PDF"),
 }
 
 
@@ -280,7 +280,7 @@ def test_pages_that_keep_a_reader_busy_fail_with_the_reason_and_all_others_are_r
 
     *refused, first, second, third = asyncio.run(reading())
     assert {str(each).partition(" ")[2] for each in refused} == {
-        "sent what cannot be read: it takes more than 1 s of processor time"
+        "sent something unreadable: it takes more than 1 s of processor time"
     }
     for page in (first, second, third):
         assert isinstance(page, WebPage)

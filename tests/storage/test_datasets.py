@@ -259,7 +259,7 @@ def test_what_done_makes_of_undecided_suggestions_is_set_for_each_dataset(
 def test_settings_that_contradict_each_other_are_refused(store: Store, record: MakeRecord) -> None:
     store.import_records("d", [record("a")])
     twice = (SpanLabel(name="invented"), SpanLabel(name="invented"))
-    with pytest.raises(UsageError, match=r"settings of 'd': .*label 'invented' occurs twice"):
+    with pytest.raises(UsageError, match=r"settings of 'd': .*label 'invented' already exists"):
         store.change_settings("d", lambda now: now.model_copy(update={"labels": twice}))
     assert store.datasets()[0].settings == DatasetSettings()
 

@@ -280,5 +280,5 @@ def test_servers_are_named_in_a_file_that_is_checked(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the path of an index"):
         chosen_servers(settings, "wiki")
     named = settings.model_copy(update={"tools": tmp_path / "none.json"})
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot read this file"):
         chosen_servers(named, "wikipedia")

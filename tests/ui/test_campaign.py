@@ -238,7 +238,7 @@ def test_review_offers_the_test_and_says_kindly_how_it_went(
     app = open_page("review", dataset="d", reviewer="Ada")
     app.button[-1].click().run()  # continue as Ada
     assert "Not passed" in app.info[0].value
-    assert app.button[-1].label == "Try again"
+    assert app.button[-1].label == "Retry"
     marked, right = (each.proto.body for each in app.get("html")[:2])
     assert "<mark" not in marked
     assert "1887</mark>" in right

@@ -341,7 +341,7 @@ def test_a_failure_is_shown_with_its_reason_and_tried_again(
     assert "0 of 1 done · 1 failed" in shown
     assert "red-badge[:material/error: Failed on all 1 item]" in shown
     model_server.script(lambda ask: say("[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"))
-    app.button(key=f"detect-Try again-{view.id}").click().run()
+    app.button(key=f"detect-Retry-{view.id}").click().run()
     again = next(each for each in jobs.jobs() if each.id != view.id)
     jobs.wait(again.id, timeout=120)
     app.run()

@@ -85,7 +85,7 @@ def test_a_plan_says_how_many_reviews_it_takes_before_it_is_stored(
     plan = summary_of(judged, "d").settings.measurement
     assert plan
     assert (plan.annotator, plan.by, plan.half_width) == ("judge", "meta.model", 0.1)
-    assert app.metric[0].value == "not known yet"
+    assert app.metric[0].value == "Not known yet"
     assert "No reviews yet; about 60 for ± \\.100" in texts(app)
 
     app.number_input(key="measure-within-d").set_value(5.0).run()
@@ -109,7 +109,7 @@ def test_the_corrected_rate_is_shown_with_its_pictures(open_page: OpenPage, judg
     assert not app.exception
     assert app.metric[0].value.endswith(" %")
     assert "of 100 answers like these contain a hallucination" in texts(app)
-    assert r"80 reviews of 200 items · suggestions in review\: not known of 80" in texts(app)
+    assert r"80 reviews of 200 items · suggestions in review\: unknown for 80" in texts(app)
     rates = app.dataframe[0].value
     assert list(rates["meta.model"]) == ["all", "a", "b"]
     assert rates["Reviews"][0] == 80

@@ -136,7 +136,7 @@ def test_a_dataset_may_take_the_choice_to_see_what_others_marked(
     open_page: OpenPage, mine: Store
 ) -> None:
     def box(app: AppTest) -> Checkbox:
-        return next(each for each in app.checkbox if each.label == "Show what other people marked")
+        return next(each for each in app.checkbox if each.label == "Show other people's marks")
 
     app = open_page("review", dataset="mine", reviewer="Ada")
     box(app).check().run()

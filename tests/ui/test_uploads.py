@@ -123,3 +123,13 @@ def test_files_go_with_the_session_that_they_belong_to(
             time.sleep(0.05)
         assert not files.file_storage
         assert _put(client, "new/a", 90) == 204
+
+
+def test_who_only_asks_whether_a_file_is_there_gets_nothing_of_it(store: Store) -> None:
+    app = Starlette(
+        routes=[Route("/media/{name}", lambda _: Response("a,b", media_type="text/csv"))]
+    )
+    with TestClient(FileGuard(app, lambda: store)) as client:
+        asked = client.get("/media/t.csv", headers={"sec-fetch-mode": "cors"})
+        assert (asked.status_code, asked.content) == (200, b"")
+        assert client.get("/media/t.csv").content == b"a,b"

@@ -49,7 +49,7 @@ def test_gold_labels_without_their_answer_are_named_by_file_and_line(tmp_path: P
 def test_an_id_that_stands_twice_is_named_by_file_and_line(tmp_path: Path) -> None:
     golds = lines(tmp_path / "gold.jsonl", gold("a"))
     pred = lines(tmp_path / "pred.jsonl", predicted("a"), predicted("x"), predicted("a"))
-    with pytest.raises(InputError, match=r"pred.jsonl:3: this item id occurs twice"):
+    with pytest.raises(InputError, match=r"pred.jsonl:3: an item with this id already exists"):
         score_files([pred], [golds])
 
 

@@ -135,7 +135,7 @@ def test_who_is_slower_ends_no_sample_where_items_are_assigned(store: Store) -> 
     store.save_annotations("d", [(name, said("ben", marked=False)) for name in bens[:4]])
     found = measure(store, "d")
     assert found.rate.reviews == 16
-    assert any("who is to review them has not come that far" in remark for remark in found.remarks)
+    assert any("their reviewers have not reached them" in remark for remark in found.remarks)
     assert read_measured(store, "d").line == found.line
     # Ben goes past one: that may be for what it says, and ends the sample.
     store.save_annotations("d", [(bens[5], said("ben", marked=False))])
@@ -197,7 +197,7 @@ def test_whether_suggestions_were_shown_is_what_the_logs_say(store: Store) -> No
         assert not store.apply("d", queue[at], "anna", writes).refused
     assert measure(store, "d").suggestions == {"hidden": 1, "shown": 3, "unknown": 1}
     facts = " ".join(re.sub("<[^>]*>", " ", certificate_html(certify(store, "d"))).split())
-    assert "Suggestions in review hidden in 1, shown in 3, not known of 1" in facts
+    assert "Suggestions in review hidden in 1, shown in 3, unknown for 1" in facts
 
 
 def test_the_line_in_review_follows_each_item_without_reading_all(store: Store) -> None:

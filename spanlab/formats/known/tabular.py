@@ -375,7 +375,7 @@ class TableReader(MappedReader):
             value = _number if is_own(row.cells) else _value
             return to_json({key: value(cell) for key, cell in row.cells.items()})
         except (PydanticSerializationError, UnicodeDecodeError) as error:
-            wrong = InputError(f"a cell cannot be read as text: {error}", expected="UTF-8")
+            wrong = InputError(f"a cell is not text: {error}", expected="UTF-8")
             raise self._at(wrong, row.line) from None
 
     def _at(self, error: InputError, line: int) -> InputError:

@@ -97,8 +97,8 @@ class EditorMessage(BaseModel):
             problem = error.errors()[0]
             where = ".".join(map(str, problem["loc"]))
             raise UsageError(
-                f"a message of the editor cannot be read: {where}: {message_of(problem)}; "
-                "reload the page"
+                f"a message of the editor is wrong: {where}: {message_of(problem)}. "
+                "Reload the page."
             ) from error
 
 

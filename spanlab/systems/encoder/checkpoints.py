@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from spanlab.base.errors import InputError, UsageError, missing_package
+from spanlab.base.errors import InputError, UsageError, missing_package, unreadable
 from spanlab.networks.checkpoint import (
     ORIGIN,
     SAFETENSORS,
@@ -176,7 +176,7 @@ def convert(name: str, target: Path | None = None) -> Checkpoint:
     source = folder_of(name)
     target = source / "onnx" if target is None else target
     if target.exists():
-        raise UsageError(f"{target} is there already: name another folder with -o")
+        raise UsageError(f"{target} already exists: name another folder with -o")
     refuse_pickles(source)
     if not any(source.glob("*.safetensors")):
         raise InputError(
@@ -216,7 +216,7 @@ def _task(source: Path) -> str:
     try:
         named = json.loads(path.read_bytes()).get("architectures") or []
     except (OSError, ValueError, AttributeError) as error:
-        raise InputError(f"cannot be read: {error}", file=path) from None
+        raise unreadable(path, error) from None
     for ending, task in _TASKS.items():
         if any(str(name).endswith(ending) for name in named):
             return task

@@ -132,7 +132,7 @@ def train(
     begun = time.perf_counter()
     _check_packages()
     if how.target.exists():
-        raise UsageError(f"{how.target} is there already: name another folder with -o")
+        raise UsageError(f"{how.target} already exists: name another folder with -o")
     base = _open_base(how.base)
     tokenizing = tokenizing_of(base, TokenOptions())
     examples, unread = list[_Example](), 0

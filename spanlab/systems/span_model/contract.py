@@ -14,7 +14,7 @@ from typing import Final
 
 from pydantic import Field, JsonValue, ValidationError
 
-from spanlab.base.errors import InputError, UsageError
+from spanlab.base.errors import InputError, UsageError, unreadable
 from spanlab.base.fields import FrozenModel, message_of
 from spanlab.schema import Item
 from spanlab.systems.span_model import LETTUCEDETECT
@@ -81,7 +81,7 @@ def _from_file(path: Path) -> SpanContract:
         text = path.read_text("utf-8")
         fields = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+        raise unreadable(path, error) from None
     except ValueError as error:
         raise InputError(f"is not valid {path.suffix[1:] or 'JSON'}: {error}", file=path) from None
     try:

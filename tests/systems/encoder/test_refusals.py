@@ -194,7 +194,7 @@ def test_a_setting_says_which_labels_mean_supported(tmp_path: Path) -> None:
         ({"weights": "model_int8.onnx"}, "has no ONNX model"),
         ({"device": "cuda"}, "has no CUDAExecutionProvider"),
         ({"template": "Question: {question}"}, "has no {passages}"),
-        ({"calibration": "nowhere.json"}, "cannot be read"),
+        ({"calibration": "nowhere.json"}, "cannot read this file"),
     ],
     ids=str,
 )

@@ -69,6 +69,6 @@ export class Annotators {
 
 /** That others are hidden: how many, or where that is not to be known (null) that they would be. */
 function hiddenWords(hidden) {
-    if (hidden === null) return "What other people marked is hidden: this dataset is reviewed blind.";
+    if (hidden === null) return "Other people's marks are hidden: this dataset is reviewed blind.";
     return hidden ? `${plural(hidden, "annotator")} hidden: you review blind (see Queue).` : "";
 }

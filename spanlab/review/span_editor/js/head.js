@@ -53,12 +53,13 @@ export class Head {
     }
 
     /** When nothing is left to do: thanks, and where the labels are of use to who may go there. */
-    paintFinished({ done, skipped, total, next = [] }) {
+    paintFinished({ done, skipped, total, next = [], completion = "" }) {
         this.finished.hidden = total === 0 || done + skipped < total;
         if (this.finished.hidden) return;
         const query = new URLSearchParams({ dataset: this.view.editor.navigation.place.dataset });
         const links = next.map((name) => h("a", { href: `${name.toLowerCase()}?${query}`, target: "_self" }, name));
-        const said = links.length ? "All decided. Next: " : "All of your items are decided. Thank you.";
+        const thanks = completion || (links.length ? "All decided." : "All of your items are decided. Thank you.");
+        const said = links.length ? `${thanks} Next: ` : thanks;
         this.finished.replaceChildren(said, ...links.flatMap((link, at) => [at === 0 ? "" : at === links.length - 1 ? " or " : ", ", link]));
     }
 

@@ -11,7 +11,7 @@ const share = (value) => (value === null ? "" : percent(value));
 /** Columns: what they are called, by which order of the queue they sort, what a cell says. */
 const COLUMNS = [
     { name: "Item", order: "import", cell: (row) => row.id },
-    { name: "State", order: "status", cell: (row) => STATUS_WORDS[row.status] },
+    { name: "Status", order: "status", cell: (row) => STATUS_WORDS[row.status] },
     { name: "Question and answer", order: null, cell: (row) => [row.question, row.answer].filter(Boolean).join(" — ") },
     { name: "Probability", order: "probability", does: "Highest probability of a span", cell: (row) => share(row.prob) },
     { name: "Disagreement", order: "disagreement", cell: (row) => share(row.disagreement) },
@@ -30,7 +30,7 @@ export class ItemTable {
         this.chosen = 0;
         this.input = h("input", { type: "search", "aria-label": "Search items", placeholder: "Search question, answer, comment or id", dir: "auto",
             maxlength: "200", "aria-controls": "sl-items", "aria-keyshortcuts": "ArrowDown ArrowUp Enter" });
-        this.state = h("select", { class: "sl-choice", "aria-label": "State" });
+        this.state = h("select", { class: "sl-choice", "aria-label": "Status" });
         this.label = h("select", { class: "sl-choice", "aria-label": "Label" });
         this.found = h("span", { class: "sl-quiet", role: "status" });
         this.heads = COLUMNS.map((column) => this.headOf(column));
@@ -93,7 +93,7 @@ export class ItemTable {
     fillChoices() {
         const { status, label } = this.asked;
         const labels = [...new Set([...this.view.editor.labels.all().map((one) => one.name), ...(label ? [label] : [])])];
-        fill(this.state, "Any state", STATES.map((one) => [one, STATUS_WORDS[one]]), status);
+        fill(this.state, "Any status", STATES.map((one) => [one, STATUS_WORDS[one]]), status);
         fill(this.label, "Any label", labels.map((one) => [one, one]), label);
     }
 

@@ -37,7 +37,7 @@ export class SpanList {
         const { rows } = this;
         const { editor } = this.view;
         this.view.panel.count("spans", rows.length);
-        this.title.textContent = `Spans: ${editor.count("own")} yours, ${editor.count("open")} open`;
+        this.title.textContent = `Spans: ${editor.count("own")} own, ${editor.count("open")} undecided`;
         this.space.style.height = `${rows.length * ROW}px`;
         const first = Math.max(0, Math.floor(this.node.scrollTop / ROW) - 3);
         const last = Math.min(rows.length, first + Math.ceil((this.node.clientHeight || 300) / ROW) + 6);
