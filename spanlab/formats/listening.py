@@ -12,17 +12,18 @@ spans of OpenTelemetry that end meanwhile, with the attributes of OpenInference 
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
+from inspect import isawaitable
 from threading import Lock
 from typing import Any, Final, cast
 
-from spanlab.formats.chats import text_of_message
+from spanlab.formats.chats import plain_chat, text_of_message
 from spanlab.formats.known.span_files import flat
 from spanlab.formats.known.spans import kind_of
 from spanlab.formats.known.trace import note_span, stage_of
-from spanlab.formats.recording import Recorder, current
+from spanlab.formats.recording import Recorder, current, passed_on, passed_on_async
 from spanlab.formats.recording import record as recording
 
 _CHAT: Final = "/chat/completions"
@@ -30,13 +31,7 @@ _RESPONSES: Final = "/responses"
 _EMBEDDINGS: Final = "/embeddings"
 _BETWEEN: Final = frozenset(  # packages between a pipeline's function and openai
     (
-        "asyncio",
-        "concurrent",
-        "contextlib",
-        "functools",
-        "openai",
-        "spanlab",
-        "tenacity",
+        *("asyncio", "concurrent", "contextlib", "functools", "openai", "spanlab", "tenacity"),
         "threading",
     )
 )
@@ -68,11 +63,10 @@ def _listen(more: int) -> None:
 
     with _LOCK:
         _open += more
-        clients: Sequence[tuple[Any, Any]]
-        clients = ((SyncAPIClient, _heard), (AsyncAPIClient, _heard_async))
-        for client, hearing in clients:
+        clients: Sequence[Any] = (SyncAPIClient, AsyncAPIClient)
+        for client in clients:
             if client not in _PLAIN:
-                _PLAIN[client] = client.request, hearing(client.request)
+                _PLAIN[client] = client.request, _hearing(client.request)
                 setattr(client, "request", _PLAIN[client][1])  # noqa: B010 -- a type's method
             elif not _open and client.request is _PLAIN[client][1]:  # nobody wrapped it since
                 setattr(client, "request", _PLAIN.pop(client)[0])  # noqa: B010 -- as above
@@ -80,28 +74,21 @@ def _listen(more: int) -> None:
             _hear_spans()
 
 
-def _heard(send: Callable[..., Any]) -> Callable[..., Any]:
+def _hearing(send: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(send)
     def request(client: Any, cast_to: Any, options: Any, **kwargs: Any) -> Any:
         recorder, stage = current(), _caller()
         result = send(client, cast_to, options, **kwargs)
-        if recorder is not None:
-            _note(recorder, options, _parsed(result), stage)
-        return result
+        if recorder is None:
+            return result
+        note = partial(_note, recorder, options, stage)
+        return _awaited(result, note) if isawaitable(result) else note(result)
 
     return request
 
 
-def _heard_async(send: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(send)
-    async def request(client: Any, cast_to: Any, options: Any, **kwargs: Any) -> Any:
-        recorder, stage = current(), _caller()
-        result = await send(client, cast_to, options, **kwargs)
-        if recorder is not None:
-            _note(recorder, options, _parsed(result), stage)
-        return result
-
-    return request
+async def _awaited(result: Awaitable[Any], note: Callable[[Any], Any]) -> Any:
+    return note(await result)
 
 
 def _parsed(result: Any) -> Any:
@@ -125,35 +112,38 @@ def _caller() -> str:
     return _CALL
 
 
-def _note(recorder: Recorder, options: Any, result: Any, stage: str) -> None:
-    body, url = options.json_data, str(options.url)
+def _note(recorder: Recorder, options: Any, stage: str, result: Any) -> Any:
+    """Note what a request asked and got, a stream's once it has ended; return the result."""
+    body, url, reply = options.json_data, str(options.url), _parsed(result)
     if not isinstance(body, Mapping):
-        return
+        return result
     if url.endswith(_EMBEDDINGS):
         texts = body.get("input")
         for text in texts if isinstance(texts, list) else ():  # one alone is a query
             if isinstance(text, str):
                 recorder.source(text)
     elif url.endswith((_CHAT, _RESPONSES)):
-        messages = list(_read(body))
-        if isinstance(getattr(result, "_iterator", None), Iterator):
-            result._iterator = _streamed(result._iterator, recorder, messages, stage)
-        elif isinstance(getattr(result, "_iterator", None), AsyncIterator):
-            result._iterator = _streamed_async(result._iterator, recorder, messages, stage)
+        messages, events = list(_read(body)), getattr(reply, "_iterator", None)
+
+        def note(came: Sequence[Any]) -> None:
+            recorder.call(messages, _streamed(came), stage)
+
+        if isinstance(events, Iterator):
+            reply._iterator = passed_on(events, note)
+        elif isinstance(events, AsyncIterator):
+            reply._iterator = passed_on_async(events, note)
         else:
-            recorder.call(messages, _written(result), stage)
+            recorder.call(messages, _written(reply), stage)
+    return result
 
 
 def _read(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield role and text of what a request has a model read."""
     messages = asked.get("messages", asked.get("input"))
-    for message in (
-        [{"role": "user", "content": messages}] if isinstance(messages, str) else messages or ()
-    ):
-        if isinstance(message, Mapping) and message.get("type") == "function_call_output":
-            yield "tool", str(message.get("output") or "")
-        elif isinstance(message, Mapping):
-            yield str(message.get("role") or ""), text_of_message(message)
+    if isinstance(messages, str):
+        messages = [{"role": "user", "content": messages}]
+    for message in plain_chat([m for m in messages or () if isinstance(m, Mapping)]):
+        yield str(message.get("role") or ""), text_of_message(message)
     yield "system", str(asked.get("instructions") or "")
 
 
@@ -165,47 +155,17 @@ def _written(result: Any) -> list[str]:
     return [choice.message.content for choice in choices if choice.message.content]
 
 
-class _StreamedTexts:
-    """What came of a stream so far."""
-
-    def __init__(self) -> None:
-        self._texts: dict[int, str] = {}
-
-    def add(self, event: Any) -> None:
+def _streamed(events: Sequence[Any]) -> list[str]:
+    """Return the texts that came in a stream, one for each choice."""
+    texts: dict[int, str] = {}
+    for event in events:
+        choices = getattr(event, "choices", None) or ()
+        pieces = [(each.index, getattr(each.delta, "content", None)) for each in choices]
         if getattr(event, "type", None) == "response.output_text.delta":
-            self._add(0, event.delta)
-        for choice in getattr(event, "choices", None) or ():
-            self._add(choice.index, getattr(choice.delta, "content", None) or "")
-
-    def texts(self) -> Sequence[str]:
-        return list(self._texts.values())
-
-    def _add(self, index: int, text: str) -> None:
-        self._texts[index] = self._texts.get(index, "") + text
-
-
-def _streamed(
-    events: Iterator[Any], recorder: Recorder, messages: Sequence[tuple[str, str]], stage: str
-) -> Iterator[Any]:
-    pieces = _StreamedTexts()
-    try:
-        for event in events:
-            pieces.add(event)
-            yield event
-    finally:
-        recorder.call(messages, pieces.texts(), stage)
-
-
-async def _streamed_async(
-    events: AsyncIterator[Any], recorder: Recorder, messages: Sequence[tuple[str, str]], stage: str
-) -> AsyncIterator[Any]:
-    pieces = _StreamedTexts()
-    try:
-        async for event in events:
-            pieces.add(event)
-            yield event
-    finally:
-        recorder.call(messages, pieces.texts(), stage)
+            pieces = [(0, event.delta)]
+        for index, piece in pieces:
+            texts[index] = texts.get(index, "") + (piece or "")
+    return list(texts.values())
 
 
 def _hear_spans() -> None:

@@ -15,13 +15,21 @@ source text. Threads and tasks may record at the same time.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from threading import Lock
-from typing import Any, Final, TypeVar, overload
+from typing import Any, Final, TypeVar, cast, overload
 
 from pydantic import ValidationError
 
@@ -29,19 +37,14 @@ from spanlab.base.errors import UsageError
 from spanlab.schema import UNDETERMINED, Item, Passage, Process, ProcessNode
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 SOURCE: Final = "source"  # the stage of texts that no recorded step returned
 _TOOLS: Final = frozenset(("tool", "function"))  # roles of what tools returned
 _INSTRUCTING: Final = frozenset(("system", "developer"))
 _ASKING: Final = frozenset(("question", "query"))  # parameters that hold no source
 # Where the objects of libraries have their text: openai's, LangChain's, LlamaIndex's, dspy's.
 _HOLDS: Final = (
-    "output_text",
-    "choices",
-    "message",
-    "page_content",
-    "content",
-    "text",
-    "response",
+    *("output_text", "choices", "message", "page_content", "content", "text", "response"),
     "answer",
 )
 _INSIDE: Final = 20  # characters from which a text is looked for inside an argument
@@ -139,16 +142,15 @@ class Recorder:
                 needed.add(node)
                 waiting += nodes[node].sources
         questions = {
-            node.id
-            for node in nodes.values()
+            name
+            for name, node in nodes.items()
             if node.stage == SOURCE and node.text.strip() == question.strip()
         }
+        kept = [node for name, node in nodes.items() if name in needed - questions]
+        made_from = (tuple(n for n in node.sources if n not in questions) for node in kept)
         sources = tuple(
-            node.model_copy(
-                update={"sources": tuple(i for i in node.sources if i not in questions)}
-            )
-            for node in nodes.values()
-            if node.id in needed - questions
+            node.model_copy(update={"sources": names})
+            for node, names in zip(kept, made_from, strict=True)
         )
         try:
             return Process(nodes=sources)
@@ -271,43 +273,23 @@ def _decorated(function: F, stage: str | None, inputs: Sequence[str] | None, sou
         for output in _texts(result):
             recorder.step(texts, output, name)
 
-    if inspect.iscoroutinefunction(function):
+    @wraps(function)
+    async def awaited(*args: Any, **kwargs: Any) -> Any:
+        result = await function(*args, **kwargs)
+        note(result, args, kwargs)
+        return result
 
-        @wraps(function)
-        async def awaited(*args: Any, **kwargs: Any) -> Any:
-            result = await function(*args, **kwargs)
-            note(result, args, kwargs)
-            return result
+    @wraps(function)
+    async def streamed(*args: Any, **kwargs: Any) -> Any:
+        pieces = function(*args, **kwargs)
+        async with aclosing(passed_on_async(pieces, lambda p: note(_joined(p), args, kwargs))) as p:
+            async for piece in p:
+                yield piece
 
-        return awaited  # type: ignore[return-value]  # called as before
-
-    if inspect.isasyncgenfunction(function):
-
-        @wraps(function)
-        async def streamed(*args: Any, **kwargs: Any) -> Any:
-            pieces = []
-            try:
-                async for piece in function(*args, **kwargs):
-                    pieces.append(piece)
-                    yield piece
-            finally:
-                note(_joined(pieces), args, kwargs)
-
-        return streamed  # type: ignore[return-value]  # called as before
-
-    if inspect.isgeneratorfunction(function):
-
-        @wraps(function)
-        def yielded(*args: Any, **kwargs: Any) -> Any:
-            pieces = []
-            try:
-                for piece in function(*args, **kwargs):
-                    pieces.append(piece)
-                    yield piece
-            finally:
-                note(_joined(pieces), args, kwargs)
-
-        return yielded  # type: ignore[return-value]  # called as before
+    @wraps(function)
+    def yielded(*args: Any, **kwargs: Any) -> Any:
+        pieces = function(*args, **kwargs)
+        yield from passed_on(pieces, lambda p: note(_joined(p), args, kwargs))
 
     @wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
@@ -315,7 +297,37 @@ def _decorated(function: F, stage: str | None, inputs: Sequence[str] | None, sou
         note(result, args, kwargs)
         return result
 
-    return called  # type: ignore[return-value]  # called as before
+    ways = (
+        (inspect.iscoroutinefunction, awaited),
+        (inspect.isasyncgenfunction, streamed),
+        (inspect.isgeneratorfunction, yielded),
+    )
+    way: Any = next((way for is_one, way in ways if is_one(function)), called)
+    return cast(F, way)  # called as before
+
+
+def passed_on(pieces: Iterable[T], note: Callable[[list[T]], None]) -> Iterator[T]:
+    """Yield pieces as they come; what came is noted in the end, however that comes."""
+    came: list[T] = []
+    try:
+        for piece in pieces:
+            came.append(piece)
+            yield piece
+    finally:
+        note(came)
+
+
+async def passed_on_async(
+    pieces: AsyncIterable[T], note: Callable[[list[T]], None]
+) -> AsyncGenerator[T]:
+    """Yield pieces as ``passed_on`` does."""
+    came: list[T] = []
+    try:
+        async for piece in pieces:
+            came.append(piece)
+            yield piece
+    finally:
+        note(came)
 
 
 def _joined(pieces: Sequence[object]) -> object:

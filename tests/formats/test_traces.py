@@ -394,6 +394,23 @@ def test_what_failed_is_no_answer_and_a_guard_neither(tmp_path: Path) -> None:
     assert record.item.answer == "It was Eiffel."
 
 
+def test_calls_without_names_are_told_by_their_instructions(tmp_path: Path) -> None:
+    def call(at: int, asked: str, text: str) -> dict[str, Any]:
+        attributes = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": parts("ai", text)}
+        return span(at, "chat m", attributes | {"gen_ai.input.messages": parts("user", asked)})
+
+    spans = [
+        call(1, "You are a strict content moderator. Is this safe? Who built it?", "yes"),
+        call(2, "Who built it?", "It was Eiffel."),
+        call(3, "Grade this answer: It was Eiffel.", "5"),
+        call(4, "Write a short title for this chat: Who built it?", "Towers"),
+    ]
+    (record,) = read(lines(tmp_path / "traces.jsonl", [otlp(*spans)]))
+    assert (record.item.question, record.item.answer) == ("Who built it?", "It was Eiffel.")
+    (record,) = read(lines(tmp_path / "title.jsonl", [otlp(spans[-1])]))
+    assert record.item.answer == "Towers"  # which is what this program is for
+
+
 def chat(at: int, said: str, *earlier: str, inside: int = 0) -> dict[str, Any]:
     """A call that read what user and model said by turns."""
     roles = ("user", "assistant") * len(earlier)

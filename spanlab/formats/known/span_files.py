@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -24,6 +24,11 @@ from spanlab.formats.reader import parse_list, parse_object
 EVENTS: Final = "events"  # the attribute that pydantic-ai has its messages in; ours for all
 _FAILED: Final = frozenset(("ERROR", "STATUS_CODE_ERROR", "2"))
 _RESOURCES: Final = ("resourceSpans", "resource_spans", "batches")
+_HOLD: Final = (  # the fields of what holds spans that have them: OTLP's, then others'
+    *_RESOURCES,
+    *("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "observations", "trace"),
+    *("data", "spans"),
+)
 
 # What a span says, by the names that programs have for it.
 _TRACE: Final = ("traceId", "trace_id", "traceID")
@@ -49,6 +54,7 @@ _ATTRIBUTES: Final = {  # our attribute → where sources without conventions sa
     EVENTS: ("events",),
 }
 _OF_TRACE: Final = {  # our attribute → what a trace of Langfuse says for all its observations
+    "langfuse.trace.id": ("id",),
     "langfuse.session.id": ("sessionId",),
     "langfuse.user.id": ("userId",),
     "langfuse.trace.tags": ("tags",),
@@ -121,56 +127,38 @@ class PlacedSpan(NamedTuple):
     source: Any
 
 
-def placed_spans(request: Any) -> Iterator[PlacedSpan]:
-    """Yield what ``spans_in`` yields, each with its source."""
+def placed_spans(request: Any, shared: Mapping[str, Any] | None = None) -> Iterator[PlacedSpan]:
+    """Yield what ``spans_in`` yields, each with its source; ``shared`` is said of all of them."""
+    shared = shared or {}
     if isinstance(request, list):  # a trace of Zipkin's API
         for part in request:
-            yield from placed_spans(part)
+            yield from placed_spans(part, shared)
         return
-    trace, data = (_parsed(request.get(name)) for name in ("trace", "data"))
-    resources = next((name for name in _RESOURCES if request.get(name) is not None), None)
-    if resources is not None:
-        yield from _otlp(request[resources], resources)
-    elif isinstance(request.get("observations"), list):
-        whole = trace if isinstance(trace, dict) else request
-        about, own = _renamed(whole, _OF_TRACE), {"traceId": whole.get("id")}
-        yield from _listed(request, "observations", about, lambda _: own)
-    elif isinstance(trace, dict) or isinstance(data, dict):  # Tempo's and MLflow's
-        held = "trace" if isinstance(trace, dict) else "data"
-        inner = trace if isinstance(trace, dict) else data
-        for placed in placed_spans({**inner, **(request.get("info") or {})}):
-            own = {name: placed.source[name] for name in inner}
-            yield placed._replace(source={**request, held: own})
-    elif isinstance(data, list):  # a page of Phoenix's, Langfuse's, Jaeger's or Datadog's
-        for part in data:
-            for placed in placed_spans(part):
-                yield placed._replace(source={**request, "data": [placed.source]})
-    elif isinstance(request.get("spans"), list):
-        about = request.get("trace_metadata") or {}
-        processes = request.get("processes") or {}
-        yield from _listed(
-            request, "spans", about, lambda span: processes.get(span.get("processID")) or {}
-        )
-    else:
-        yield PlacedSpan(_span(request, {}), request)
+    name = next((name for name in _HOLD if _is_held(_parsed(request.get(name)))), None)
+    if name is None:
+        yield PlacedSpan(_span(request, shared), request)
+        return
+    held = _parsed(request[name])
+    for part in held if isinstance(held, list) else [held]:
+        for span, source in placed_spans(part, {**shared, **_shared(request, part)}):
+            yield PlacedSpan(span, {**request, name: [source] if part is not held else source})
 
 
-def _listed(
-    request: Any, name: str, about: Mapping[str, Any], shared: Callable[[Any], Mapping[str, Any]]
-) -> Iterator[PlacedSpan]:
-    """Yield the spans in a list of a request, with what each shares with others."""
-    for span in request[name]:
-        yield PlacedSpan(_span({**shared(span), **span}, about), {**request, name: [span]})
+def _is_held(value: Any) -> bool:
+    return isinstance(value, dict | list)
 
 
-def _otlp(resources: Any, name: str) -> Iterator[PlacedSpan]:
-    for resource in resources:
-        about = _plain((resource.get("resource") or {}).get("attributes"))
-        scopes = "scopeSpans" if resource.get("scopeSpans") else "scope_spans"
-        for scope in resource.get(scopes) or ():
-            for span in scope["spans"]:
-                source = {name: [{**resource, scopes: [{**scope, "spans": [span]}]}]}
-                yield PlacedSpan(_span(span, about), source)
+def _shared(holder: Mapping[str, Any], part: Any) -> dict[str, Any]:
+    """Return what a holder says of all spans in a part of it, by the names of conventions."""
+    about = holder if "trace_metadata" in holder else holder.get("info") or {}
+    process = (holder.get("processes") or {}).get(part.get("processID")) or {}
+    service = {"service.name": process["serviceName"]} if process else {}
+    resource, trace = holder.get("resource") or {}, holder.get("trace")
+    own = _renamed(trace if isinstance(trace, dict) else holder, _OF_TRACE)
+    own = own if "observations" in holder else {}
+    metadata = _parsed(about.get("trace_metadata"))
+    metadata = metadata if isinstance(metadata, dict) else {}
+    return _plain(resource.get("attributes")) | metadata | service | own
 
 
 def _span(said: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,7 +173,7 @@ def _span(said: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
         status = _first(status, ("code", "status_code"))
     own, parent = _id(_first(span, _ID)), _id(_first(span, _PARENT))
     return {
-        "trace": _id(_first(span, _TRACE) or span["trace_id"]),
+        "trace": _id(_first(span, _TRACE) or about.get("langfuse.trace.id") or span["trace_id"]),
         "id": own,
         "parent": None if parent in (own, "undefined") else parent,  # itself: to wait for ever
         "name": str(_first(span, ("name", "operationName")) or ""),

@@ -66,35 +66,39 @@ def output_of(span: Span) -> Any:
 
 def _given(span: Span, *, read: bool) -> Iterator[Any]:
     """Yield what a span says of its input or output, under each of the names that it has it."""
-    for name in INPUTS if read else OUTPUTS:
-        value = _held(span["attributes"], name)
-        if _unpacked(value) not in (None, "", [], {}):
-            yield value
+    said = _said(span, INPUTS if read else OUTPUTS)
+    yield from (value for value in said if _unpacked(value) not in (None, "", [], {}))
     yield from _in_events(_events_of(span), read=read)
+
+
+def _said(span: Span, names: Iterable[str]) -> Iterator[Any]:
+    """Yield what a span's attributes of these names hold."""
+    held = (_held(span["attributes"], name) for name in names)
+    return (value for value in held if value is not None)
 
 
 def _held(attributes: Mapping[str, Any], name: str) -> Any:
     """Return an attribute, or the list that attributes such as ``name.0.key`` hold."""
     if attributes.get(name) is not None:
         return attributes[name]
-    tree: dict[str, Any] = {}
-    for key, value in attributes.items():
-        if key.startswith(f"{name}.") and key[len(name) + 1].isdecimal():
-            *way, last = key[len(name) + 1 :].split(".")
-            inner = tree
-            for step in way:
-                held = inner.get(step)
-                inner[step] = inner = held if isinstance(held, dict) else {}
-            inner[last] = value
-    return _with_lists(tree) if tree else None
+    begin = f"{name}."
+    inner = {
+        key[len(begin) :]: value
+        for key, value in attributes.items()
+        if key.startswith(begin) and key[len(begin) :][:1].isdecimal()
+    }
+    return _nested(inner) if inner else None
 
 
-def _with_lists(tree: Any) -> Any:
-    if not isinstance(tree, dict):
-        return tree
-    if tree and all(map(str.isdecimal, tree)):
-        return [_with_lists(tree[key]) for key in sorted(tree, key=int)]
-    return {key: _with_lists(value) for key, value in tree.items()}
+def _nested(flat: Mapping[str, Any]) -> Any:
+    """Return the list or object that dotted names make."""
+    groups: dict[str, dict[str, Any]] = {}
+    for name, value in flat.items():
+        first, _, rest = name.partition(".")
+        groups.setdefault(first, {})[rest] = value
+    tree = {first: group.get("", group) for first, group in groups.items()}
+    tree = {first: _nested(v) if v is groups[first] else v for first, v in tree.items()}
+    return [tree[n] for n in sorted(tree, key=int)] if all(map(str.isdecimal, tree)) else tree
 
 
 def _unpacked(value: Any) -> Any:
@@ -149,8 +153,8 @@ def documents_of(span: Span) -> list[str]:
 
     What a tool gives back as it was given, such as an answer, it did not find.
     """
-    for name in DOCUMENTS:
-        if texts := documents_in(_unpacked(_held(span["attributes"], name))):
+    for value in _said(span, DOCUMENTS):
+        if texts := documents_in(_unpacked(value)):
             return texts
     results = [str(event[QUERY_RESULT]) for event in _events_of(span) if QUERY_RESULT in event]
     kind = kind_of(span)
@@ -212,7 +216,7 @@ def context_of(span: Span) -> list[str]:
 
 def has_documents(span: Span) -> bool:
     """Say whether a span has documents in a convention's own place."""
-    return any(_held(span["attributes"], name) for name in DOCUMENTS)
+    return any(_said(span, DOCUMENTS))
 
 
 def messages_of(span: Span, *, read: bool) -> list[TracedMessage]:

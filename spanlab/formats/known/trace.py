@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from spanlab.formats.known.spans import (
     USERS,
@@ -27,6 +27,7 @@ from spanlab.formats.known.spans import (
 )
 from spanlab.formats.recording import Recorder
 
+T = TypeVar("T")
 _OF_RUNS: Final = ("langfuse.trace.input", "mlflow.traceInputs")  # where a trace says it itself
 
 # Where frameworks say which node, task or agent of theirs a span belongs to: LangGraph,
@@ -103,17 +104,19 @@ class Trace:
         ]
         self._by_id = {span["id"]: span for span in self.spans}
         self._kinds = {span["id"]: span["kind"] for span in self.spans}
-        if not any(self._kinds[span["id"]] == "model" and replies_of(span) for span in self.spans):
+        if not any(self._is(span, "model") and replies_of(span) for span in self.spans):
             # Frameworks that trace their agents alone, or whose models only call tools.
             self._kinds = {n: "model" if k == "agent" else k for n, k in self._kinds.items()}
         self.order = self._from_the_roots()
-        self.stages: dict[Any, str] = {}
-        self._named: dict[Any, str] = {}  # what a framework calls a span's part of the pipeline
-        self._aside: dict[Any, bool] = {}
-        self._documented: dict[Any, bool] = {}  # retrievers with documents, and what lies in them
-        for span in self.order:
-            self._look_up(span)
+        named = self._inherited(lambda span: _stage_name(span["attributes"]))
+        self.stages = {span["id"]: named[span["id"]] or _called(span) for span in self.order}
+        self._aside = self._inherited(
+            lambda span: self._is(span, "aside") or _ASIDE.search(str(span["name"])) is not None
+        )
         self.has_failed = any(span.get("failed") for span in self.spans)
+
+    def _is(self, span: Span, kind: str) -> bool:
+        return bool(self._kinds[span["id"]] == kind)
 
     def _from_the_roots(self) -> list[Span]:
         """Return the spans, each behind the one around it; in circles, which are broken, as is."""
@@ -129,15 +132,20 @@ class Trace:
         placed = {span["id"] for span in order}
         return order + [span for span in self.spans if span["id"] not in placed]
 
-    def _look_up(self, span: Span) -> None:
-        """Note what a span has from those around it, which were looked at before."""
-        name, parent = span["id"], span.get("parent")
-        self._named[name] = _stage_name(span["attributes"]) or self._named.get(parent, "")
-        self.stages[name] = self._named[name] or _called(span)
-        is_aside = self._kinds[name] == "aside" or _ASIDE.search(str(span["name"])) is not None
-        self._aside[name] = is_aside or self._aside.get(parent, False)
-        documented = self._kinds[name] == "retriever" and has_documents(span)
-        self._documented[name] = documented or self._documented.get(parent, False)
+    def _inherited(self, own: Callable[[Span], T]) -> dict[Any, T]:
+        """Return what each span has by itself, or from the nearest one around it that has it."""
+        found: dict[Any, T] = {}
+        for span in self.order:
+            found[span["id"]] = own(span) or found.get(span.get("parent"), own(span))
+        return found
+
+    def _around(self, own: Callable[[Span], bool]) -> set[Any]:
+        """Return the ids of the spans with one in them of which something holds."""
+        around = set[Any]()
+        for span in reversed(self.order):
+            if span["id"] in around or own(span):
+                around.add(span.get("parent"))
+        return around
 
     def names(self) -> str:
         """Return the names of the first spans."""
@@ -150,30 +158,26 @@ class Trace:
         A model's call around another has what that has, and a retriever around or in one with
         documents only names them.
         """
-        holding = set[Any]()  # spans with a call in them that has messages
-        documenting = set[Any]()  # … with a retriever in them that has documents
-        for span in reversed(self.order):
-            name, parent = span["id"], span.get("parent")
-            is_call = self._kinds[name] == "model" and bool(replies_of(span))
-            if is_call or name in holding:
-                holding.add(parent)
-            is_documented = self._kinds[name] == "retriever" and has_documents(span)
-            if is_documented or name in documenting:
-                documenting.add(parent)
+
+        def is_documented(span: Span) -> bool:
+            return self._is(span, "retriever") and has_documents(span)
+
+        repeating = self._around(lambda span: self._is(span, "model") and bool(replies_of(span)))
+        documenting, documented = self._around(is_documented), self._inherited(is_documented)
         kept = []
         for span in self.order:
-            name, kind = span["id"], self._kinds[span["id"]]
-            doubled = kind == "model" and name in holding
-            only_names = kind == "retriever" and not has_documents(span)
-            only_names = only_names and (name in documenting or self._documented[name])
-            if not (span.get("failed") or doubled or only_names or kind == "agent"):
+            name = span["id"]
+            doubled = self._is(span, "model") and name in repeating
+            only_names = self._is(span, "retriever") and not has_documents(span)
+            only_names = only_names and (name in documenting or documented[name])
+            if not (span.get("failed") or doubled or only_names or self._is(span, "agent")):
                 kept.append(span)
         return sorted(kept, key=itemgetter("end"))
 
     @cached_property
     def calls(self) -> list[Span]:
         """Return the model's calls that count, as they ended."""
-        return [span for span in self.heard if self._kinds[span["id"]] == "model"]
+        return [span for span in self.heard if self._is(span, "model")]
 
     @cached_property
     def named(self) -> list[Span]:
@@ -196,6 +200,8 @@ class Trace:
         """Return the text that the run gave back, or that the last answering model said."""
         said = [message.text for span in self.named for message in replies_of(span)]
         for root in self._roots():
+            if self._is(root, "model"):  # a call among others, and no run around them
+                continue
             given = text_said(output_of(root))
             if given and any(given in text or text in given for text in said):
                 return given
@@ -211,9 +217,9 @@ class Trace:
 
     def _asked_by(self, kind: str, documents: Sequence[str] = ()) -> str:
         """Return the question in the first span of a kind, without one that holds documents."""
+        aside = {span["id"] for span in self.named} - {span["id"] for span in self.answering}
         for span in self.order:
-            name = span["id"]
-            if self._kinds[name] != kind or self._aside[name]:
+            if not self._is(span, kind) or self._aside[span["id"]] or span["id"] in aside:
                 continue
             asked = text_asked(input_of(span))
             if kind == "model":
@@ -228,7 +234,7 @@ class Trace:
         texts: dict[str, None] = {}
         for span in sorted(self.heard, key=itemgetter("start")):
             texts |= dict.fromkeys(documents_of(span))
-            if self._kinds[span["id"]] == "model":
+            if self._is(span, "model"):
                 read = messages_of(span, read=True)
                 told = [message.text for message in read if message.role in ("tool", "function")]
                 texts |= {new: None for new in told if not any(text in new for text in texts)}
@@ -238,29 +244,24 @@ class Trace:
     def about(self) -> dict[str, Any]:
         """Return what a trace says of itself, as fields to filter and group by."""
         root = next(iter(self._roots()), self.spans[0])
-        about: dict[str, Any] = {}
         # A later call is likelier the one that answered, and the root knows of user and session.
-        for span in (*reversed(self.spans), root):
-            for name, sources in ABOUT.items():
-                found = _first_of(span["attributes"], sources)
-                unsaid = found is None or (isinstance(found, float) and not math.isfinite(found))
-                if not unsaid and (name not in about or span is root):
-                    about[name] = found
+        spans = (root, *reversed(self.spans))
+        about: dict[str, Any] = {}
+        for name, sources in ABOUT.items():
+            said = (_first_of(span["attributes"], sources) for span in spans)
+            about[name] = next(filter(_is_said, said), None)
+        called = [span for span in self.heard if kind_of(span) == "model"] or self.calls
         for name, sources in _TOKENS.items():
-            spans = [span for span in self.heard if kind_of(span) == "model"] or self.calls
-            counts = [_number(_first_of(span["attributes"], sources)) for span in spans]
-            if any(counts):
-                about[name] = sum(counts)
-        if root["start"] > _RECENT and (time := _time(root["start"])):
-            about["time"] = time
-        turns = self._conversation()
-        about |= {"conversation": turns} if turns else {}
-        return about | {"trace_id": root["trace"], "span_id": root["id"]}
+            about[name] = sum(_number(_first_of(s["attributes"], sources)) for s in called) or None
+        about["time"] = _time(root["start"]) if root["start"] > _RECENT else None
+        about["conversation"] = self._conversation() or None
+        about |= {"trace_id": root["trace"], "span_id": root["id"]}
+        return {name: value for name, value in about.items() if value is not None}
 
     def _conversation(self) -> list[dict[str, str]]:
         """Return the turns before the question in the call that read it last."""
         for span in reversed(self.spans):
-            read = messages_of(span, read=True) if self._kinds[span["id"]] == "model" else []
+            read = messages_of(span, read=True) if self._is(span, "model") else []
             turns = [message for message in read if message.role in _SPEAKERS]
             if len(turns) > 1:
                 return [{"role": turn.role, "content": turn.text} for turn in turns[:-1]]
@@ -277,6 +278,10 @@ def _is_instructed_aside(span: Span) -> bool:
 
 
 _RECENT: Final = 10**18  # nanoseconds: the year 2001; clocks of tests and old spans begin at 0
+
+
+def _is_said(value: Any) -> bool:
+    return value is not None and not (isinstance(value, float) and not math.isfinite(value))
 
 
 def _number(value: Any) -> int | float:
@@ -323,14 +328,11 @@ def _stage_name(attributes: Mapping[str, Any]) -> str:
 
 def stage_of(span: Span, by_id: Mapping[str, Span]) -> str:
     """Return what a framework calls the part of a pipeline that a span belongs to."""
-    enclosing: Span | None = span
-    n_spans = 0
-    while enclosing is not None and n_spans < len(by_id):
-        if name := _stage_name(enclosing["attributes"]):
-            return name
-        enclosing = by_id.get(str(enclosing.get("parent")))
-        n_spans += 1
-    return _called(span)
+    path = {span["id"]: span}
+    while (outer := by_id.get(str(span.get("parent")))) and outer["id"] not in path:
+        path[outer["id"]] = span = outer
+    spans = list(path.values())
+    return next(filter(None, (_stage_name(s["attributes"]) for s in spans)), _called(spans[0]))
 
 
 def note_span(recorder: Recorder, span: Span, stage: str, question: str = "") -> None:
