@@ -145,7 +145,8 @@ _BETWEEN = re.compile(r"[\W_]+")
 PROVIDER: Final = re.compile(r"\[([^\]]+)\] ")
 _FAMILIES: Final = (
     r"(?:chatgpt|gpt|claude|gemini|gemma|bard|palm|llama|vicuna|alpaca|mistral|mixtral|qwen|"
-    r"deepseek|falcon|grok|phi|chatglm|davinci|olmo|granite|kimi)(?=[\d ]|$)"
+    r"deepseek|falcon|grok|phi|chatglm|davinci|olmo|granite|kimi|cohere|openai|"
+    r"anthropic)(?=[\d ]|$)"
 )
 _FAMILY: Final = re.compile(_FAMILIES)
 _FAMILY_ALONE: Final = re.compile(

@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice, product, zip_longest
 from typing import Any, Final, TypeGuard
 
 from pydantic_core import from_json, to_json
@@ -112,8 +112,18 @@ def _turns_in(value: Row) -> list[Row]:
     return []
 
 
+_SIDES: Final = tuple(product(("user", "human"), ("assistant", "ai", "bot")))
+
+
 def with_messages(record: Row) -> Row:
-    """Return an answer of MT-bench as a chat with what was asked, if its request was joined."""
+    """Return a record that is a turn as a chat; others as they are.
+
+    That is one with what either side says, or an answer of MT-bench with its request, if joined.
+    """
+    for sides in _SIDES:
+        if all(isinstance(record.get(side), str) for side in sides):
+            rest = {k: v for k, v in record.items() if k not in sides}
+            return {**rest, "messages": pairs_apart([[record[side] for side in sides]])}
     choices = record.get("choices")
     said = choices[0].get("turns") if isinstance(choices, list) and choices else None
     if not isinstance(said, list):

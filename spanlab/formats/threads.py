@@ -135,14 +135,17 @@ def thread_in(samples: Iterable[Mapping[str, Any]]) -> Thread | None:
     return Thread(*places, own, parent if own else "", chat, sources)
 
 
-_NAMES: Final = ("speaker", "sender", "from", "author", "user", "username", "user name", "name")
+_NAMES: Final = (
+    *("speaker", "sender", "from", "sender name", "author", "author name", "user", "username"),
+    *("user name", "user id", "name"),
+)
 
 
 def speaker_of(message: Mapping[str, Any]) -> str:
     """Return who says a message that has a name and no role; "" for what is no such message."""
     said = next((value for n, value in message.items() if value and words_of(n) in _NAMES), None)
     name = said.get("name") if isinstance(said, Mapping) else said
-    has_text = any(isinstance(message.get(field), str) for field in HOLDS)
+    has_text = any(isinstance(message.get(field), str) for field in HOLDS if field != "output")
     return name if isinstance(name, str) and has_text and places_in(message) is None else ""
 
 
@@ -152,7 +155,7 @@ def speakers_in(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     fields = map_columns(tuple(messages[0]) if messages else (), None, needed=None)
     means_other = {fields.get("question"), fields.get("answer")} - {None, *HOLDS}
     talk = {words_of(name) for message in messages for name in message}
-    is_talk = bool(talk & {*_CHAT, *_NAMES[:3]}) or len(set(speakers)) < len(speakers)
+    is_talk = bool(talk & {*_CHAT, *_NAMES[:4]}) or len(set(speakers)) < len(speakers)
     is_one = all(speakers) and is_talk and not means_other
     return list(dict.fromkeys(speakers)) if is_one and len(set(speakers)) > 1 else []
 

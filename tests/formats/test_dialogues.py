@@ -53,6 +53,7 @@ CASES = {
     "FaithDial's dialogues": Case(
         [{"dialog_idx": 0, "utterances": [DIALOGUE]}] * 2, [(TALK, SAID, None)] * 2
     ),
+    "turns": Case([{"user": ASKED, "assistant": SAID, "id": 1}] * 2, [(ASKED, SAID, None)] * 2),
     "HELM": Case(
         [
             {
