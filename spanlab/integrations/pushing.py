@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import quote, urlsplit
@@ -188,12 +189,13 @@ class _Verdict:
         return f"“{one_line(worst.text, _QUOTED)}”: {why}{more}"
 
     @property
+    def result(self) -> dict[str, Any]:
+        return {"label": self.label, "score": self.score, "explanation": self.explanation}
+
+    @property
     def metadata(self) -> dict[str, Any]:
-        return {
-            "spans": spans_of(self.annotation),
-            "annotator": self.annotation.annotator,
-            "item": self.item.id,
-        }
+        annotator = self.annotation.annotator
+        return {"spans": spans_of(self.annotation), "annotator": annotator, "item": self.item.id}
 
     @property
     def kind(self) -> Literal["HUMAN", "LLM", "CODE"]:
@@ -275,14 +277,14 @@ class _Server:
         Raises:
             _RefusedError: it is an error, or none came, after further attempts where these help.
         """
-        for pause in _PAUSES:
+        for pause in (*_PAUSES, None):
             try:
                 return await self._ask_once(method, path, body)
             except _RefusedError as error:
-                if not error.is_of_server:
+                if pause is None or not error.is_of_server:
                     raise
                 await asyncio.sleep(min(error.after or pause, _LONGEST))
-        return await self._ask_once(method, path, body)
+        return None
 
     async def _ask_once(self, method: str, path: str, body: object) -> Any:
         import httpx
@@ -301,10 +303,9 @@ class _Server:
             report = ServerReport.read(reply.status_code, reply.headers, reply.content)
             reason = f"answers {report.status}{quoted(report.message)}"
             raise _RefusedError(reason, report.status, report.retry_after)
-        try:
+        with suppress(ValueError):
             return storable_json(reply.text)
-        except ValueError:
-            return None
+        return None
 
 
 def _checked_url(url: str) -> str:
@@ -345,11 +346,7 @@ async def _send_to_phoenix(server: _Server, verdict: _Verdict) -> None:
         "span_id": verdict.span,
         "name": SCORE,
         "annotator_kind": verdict.kind,
-        "result": {
-            "label": verdict.label,
-            "score": verdict.score,
-            "explanation": verdict.explanation,
-        },
+        "result": verdict.result,
         "metadata": verdict.metadata,
         "identifier": f"spanlab:{verdict.annotation.annotator}",
     }
@@ -386,44 +383,36 @@ async def _send_to_langfuse(server: _Server, verdict: _Verdict) -> None:
 async def _send_to_mlflow(server: _Server, verdict: _Verdict) -> None:
     trace = verdict.trace if verdict.trace.startswith("tr-") else f"tr-{verdict.trace}"
     place = f"/api/3.0/mlflow/traces/{quote(trace, safe='')}"
-    annotator = verdict.annotation.annotator
-    metadata = verdict.metadata
+    metadata = {"label": verdict.label, **verdict.metadata}
     told: dict[str, Any] = {
         "assessment_name": SCORE,
         "source": {
             "source_type": "LLM_JUDGE" if verdict.kind == "LLM" else verdict.kind,
-            "source_id": f"spanlab:{annotator}",
+            "source_id": f"spanlab:{verdict.annotation.annotator}",
         },
         "feedback": {"value": verdict.score},
         "rationale": verdict.explanation,
-        "metadata": {  # texts alone
-            "label": verdict.label,
-            **metadata,
-            "spans": to_json(metadata["spans"]).decode(),
-        },
+        "metadata": {**metadata, "spans": to_json(metadata["spans"]).decode()},  # texts alone
     }
-    if known := _assessment(await server.ask("GET", place), told):
-        mask = "feedback,rationale,metadata"
-        await server.ask(
-            "PATCH", f"{place}/assessments/{known}", {"assessment": told, "update_mask": mask}
-        )
-    else:
-        told |= {"span_id": verdict.span} if verdict.span else {}
-        await server.ask("POST", f"{place}/assessments", {"assessment": told})
+    known = _assessment(await server.ask("GET", place), told)
+    method, way = ("PATCH", f"/{known}") if known else ("POST", "")
+    body: dict[str, Any] = {"assessment": told}
+    if known:
+        body["update_mask"] = "feedback,rationale,metadata"
+    elif verdict.span:
+        told["span_id"] = verdict.span
+    await server.ask(method, f"{place}/assessments{way}", body)
 
 
 def _assessment(reply: Any, told: Mapping[str, Any]) -> str:
     """Return the id of a trace's assessment of the same name and source, "" if there is none."""
+    names = ("assessment_name", "source")
     try:
         listed = reply["trace"]["trace_info"].get("assessments") or ()
-        ids = [
-            each["assessment_id"]
-            for each in listed
-            if all(each.get(name) == told[name] for name in ("assessment_name", "source"))
-        ]
+        same = [one for one in listed if all(one.get(name) == told[name] for name in names)]
+        return quote(str(same[-1]["assessment_id"]), safe="") if same else ""
     except (KeyError, TypeError, AttributeError):
         raise _RefusedError("does not answer as MLflow does; check its address", 200) from None
-    return quote(str(ids[-1]), safe="") if ids else ""
 
 
 _SENDERS: Final[Mapping[TraceHome, Callable[[_Server, _Verdict], Awaitable[None]]]] = {

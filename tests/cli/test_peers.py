@@ -34,6 +34,7 @@ _SEARCHES = (
     *("dspy-oi.console.json", "langfuse-otel.console.json", "langsmith-otel.console.json"),
     *("logfire-openai.console.json", "traceloop-rag.console.json", "langsmith-runs.jsonl"),
     *("datadog-llmobs.json", "mlflow-openai.json", "trulens.console.jsonl"),
+    "openllmetry-app.console.jsonl",
 )
 _TRACES: dict[str, list[Any]] = {
     "traces/openinference-lcel.console.json": [_ASKED, _ANSWER, [_BUILT, _TALL]],
@@ -139,6 +140,7 @@ def test_a_trace_brings_its_question_answer_and_evidence(name: str) -> None:
         ("haystack.console.jsonl", "llm", None, None),
         ("mlflow-openai.json", "Completions", "m", 30),
         ("openai-genai.console.jsonl", "chat m", "m", 122),
+        ("openllmetry-app.console.jsonl", "write", "m", 108),
     ],
 )
 def test_a_trace_says_its_stages_model_and_tokens(

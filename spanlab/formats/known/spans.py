@@ -230,8 +230,15 @@ def messages_of(span: Span, *, read: bool) -> list[TracedMessage]:
     for value in _given(span, read=read):
         lines = [line for line in _lines(value, read=read) if line.text.strip()]
         if lines:
-            return lines
+            return [*_instructions(span), *lines] if read else lines
     return []
+
+
+def _instructions(span: Span) -> Iterator[TracedMessage]:
+    """Yield the instructions that a convention has beside the messages."""
+    for value in _said(span, INSTRUCTIONS):
+        parts = lines_of({"role": "system", "content": _unpacked(value)})
+        yield TracedMessage("system", "\n".join(part.text for part in parts))
 
 
 def _lines(given: Any, *, read: bool) -> Iterator[TracedMessage]:
@@ -360,6 +367,7 @@ INPUTS: Final = (
     *("haystack.agent.step.tool.input", "haystack.agent.input", "gen_ai.retrieval.query.text"),
     *("ai.observability.record_root.input", "input", "question", "query"),
 )
+INSTRUCTIONS: Final = ("gen_ai.system_instructions",)
 OUTPUTS: Final = (
     *("llm.output_messages", "gen_ai.output.messages", "gen_ai.completion", "output.value"),
     *("traceloop.entity.output", "gen_ai.task.output", "mlflow.spanOutputs"),
