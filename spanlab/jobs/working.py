@@ -102,7 +102,8 @@ def sum_up(view: JobView) -> None:
     if view.error is not None:
         console.say(f"the job failed: {view.error}")
     if view.state is not JobState.DONE:
-        console.say(f"job {view.id} is {view.state.value}")
+        verb = "resume" if view.state is JobState.PAUSED else "retry"
+        console.say(f"job {view.id} is {view.state.value}; then: spanlab jobs {verb} {view.id}")
         raise typer.Exit(1)
     if view.is_all_failed:
         raise typer.Exit(1)

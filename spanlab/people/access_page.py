@@ -96,7 +96,9 @@ def _draw_invitations(names: list[str]) -> None:
             "Name", max_chars=100, help="Leave empty to use the link's `worker`."
         )
         code = two.text_input(
-            "Completion code", max_chars=100, help="Shown after all items are finished."
+            "Completion code",
+            max_chars=100,
+            help="Shown after enough items are done (see Campaign).",
         )
         if three.form_submit_button("Create links", type="primary"):
             end = in_days(int(days))

@@ -82,7 +82,7 @@ class Actor:
             AccessError: they may not.
         """
         if not self.may(permission):
-            raise AccessError(f"{self.name} may not {permission.value}: ask a lead for the role")
+            raise AccessError(f"{self.name} has no permission to {permission.value}. Ask the lead.")
 
     def may_somewhere(self, permission: Permission) -> bool:
         """Return whether there is any dataset with which they may do something."""

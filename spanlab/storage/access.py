@@ -73,7 +73,9 @@ def require(
     if checked is None or not checked.is_seen_by(actor):
         raise AccessError(_GONE.format(dataset))
     if not actor.may(permission, checked.number):
-        raise AccessError(f"{actor.name} may not {permission.value} {dataset!r}. Ask its lead.")
+        raise AccessError(
+            f"{actor.name} has no permission to {permission.value} {dataset!r}. Ask its lead."
+        )
     return checked
 
 

@@ -337,7 +337,7 @@ def test_a_request_is_refused_before_anything_is_done(store: Store) -> None:
         check(store, request_of("d", [DetectorSpec(detector="ucsc-extrac")]))
     with pytest.raises(UsageError, match="'offline' is a detector"):
         check(store, request_of("d", [spec_of("ucsc-extract")], vote="offline"))
-    with pytest.raises(UsageError, match="twice"):
+    with pytest.raises(UsageError, match="already exists"):
         request_of("d", [spec_of("ucsc-extract"), spec_of("ucsc-extract")])
     with pytest.raises(NotFoundError, match="nowhere"):
         check(store, request_of("nowhere", [spec_of("offline")]))
