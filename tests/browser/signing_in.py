@@ -17,19 +17,16 @@ with warnings.catch_warnings():  # it says so of itself
 
 PEOPLE = {"1": "Lea", "2": "Anna", "3": "Ben", "4": "Cem"}  # by what the provider calls them
 LEAD = "lea@example.org"
-LONG = timedelta(hours=1)
+LONG = timedelta(hours=1)  # that a token opens anything
 
 
 @contextmanager
-def serving_with_login(
-    home: Path, fill: Callable[[Server], None], lasts: timedelta = LONG
-) -> Iterator[Server]:
+def serving_with_login(home: Path, fill: Callable[[Server], None]) -> Iterator[Server]:
     """Serve the app with a provider at which four people are known.
 
     Args:
         home: an empty folder.
         fill: puts data into the database before the server starts.
-        lasts: how long a token opens anything.
     """
     people = [
         provider.User(
@@ -38,7 +35,7 @@ def serving_with_login(
         )
         for sub, name in PEOPLE.items()
     ]
-    with provider.run_server_in_thread(user_claims=people, access_token_max_age=lasts) as there:
+    with provider.run_server_in_thread(user_claims=people, access_token_max_age=LONG) as there:
         server = Server(
             home,
             variables={

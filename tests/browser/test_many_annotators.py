@@ -17,7 +17,7 @@ from spanlab.storage import Store
 DATASET = "crowd-of-95"
 WINDOWS = 3  # that a page may be high
 GROUPS = ("person", "detector")
-PAGES = ("export", "detect", "measure")
+PAGES = ("export", "measure")
 
 
 @pytest.fixture(scope="module")

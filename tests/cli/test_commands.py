@@ -137,9 +137,7 @@ def test_rejects_that_cannot_be_written_stop_the_import(
     assert "no datasets yet" in spanlab("datasets").stdout
 
 
-@pytest.mark.parametrize(
-    "arguments", [["export", "towers"], ["datasets"], ["score", "items.jsonl", "items.jsonl"]]
-)
+@pytest.mark.parametrize("arguments", [["export", "towers"], ["datasets"]])
 def test_a_full_disk_is_said_in_one_line(
     spanlab: Run, items: Path, arguments: list[str], tmp_path: Path
 ) -> None:

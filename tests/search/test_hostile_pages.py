@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import sys
 import time
@@ -268,13 +269,14 @@ def test_pages_that_keep_a_reader_busy_fail_with_the_reason_and_all_others_are_r
     """There are more of them than processes to read with."""
     monkeypatch.setattr(page_text, "_SECONDS", 1.0)
     monkeypatch.setattr(processes, "_CLOCK", 60)  # on a busy machine a second of it takes a while
+    more = min(4, os.cpu_count() or 1) + 1
 
     async def reading() -> list[WebPage | BaseException]:
         async with (
             serving(body(ATTRIBUTES)) as (busy, url, _),
             serving(body(TALL)) as (calm, at, _),
         ):
-            hostile = [asyncio.create_task(busy.read(f"{url}{n}")) for n in range(5)]
+            hostile = [asyncio.create_task(busy.read(f"{url}{n}")) for n in range(more)]
             beside = [calm.read(f"{at}{n}") for n in range(3)]
             return await asyncio.gather(*hostile, *beside, return_exceptions=True)
 

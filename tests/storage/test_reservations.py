@@ -123,7 +123,7 @@ def test_what_a_browser_is_told_of_a_plan_is_reserved_for_it(planned: Store) -> 
     assert first_item(planned, "d", _queue("Dan")) is None
 
 
-@pytest.mark.parametrize(("people", "each"), [(1, 1), (3, 2), (4, 2), (7, 3), (95, 2), (2, 5)])
+@pytest.mark.parametrize(("people", "each"), [(1, 1), (3, 2), (4, 2), (7, 3), (23, 2), (2, 5)])
 def test_shares_are_equal_and_every_item_is_in_as_many(people: int, each: int) -> None:
     shares, n_items = [AssignedShare(who, people, each) for who in range(people)], people * 12
     holders = [tuple(s.number for s in shares if s.has(item)) for item in range(n_items)]

@@ -13,6 +13,7 @@ from other_package import install
 from streamlit.testing.v1 import AppTest
 from traced import traced_file
 
+from spanlab.comparison import comparisons_panel
 from spanlab.data.versions import snapshot
 from spanlab.formats import read
 from spanlab.oplog.operations import AddSpan, RemoveSpan, SentOperation, SetStatus
@@ -272,19 +273,23 @@ def test_agreement_is_given_overall_and_per_language(open_page: OpenPage, mine: 
     ]
 
 
-def test_a_sample_is_said_to_be_one(open_page: OpenPage, store: Store) -> None:
+def test_a_sample_is_said_to_be_one(
+    open_page: OpenPage, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A large dataset does not keep the page waiting."""
+    monkeypatch.setattr(comparisons_panel, "_AT_ONCE", 200)
+    monkeypatch.setattr(comparisons_panel, "_SIZES", (50, 200))
     pair = (
         says("Ann", AnnotatorKind.PERSON, ANSWER, (0, 5)),
         says("Ben", AnnotatorKind.PERSON, ANSWER, (0, 5)),
     )
-    store.import_records("big", [record(f"i{n}", "en", *pair) for n in range(2_500)])
+    store.import_records("big", [record(f"i{n}", "en", *pair) for n in range(250)])
     app = open_page("compare", view="Agreement")
     assert len(app.dataframe) == 0
-    app.select_slider(key="sample-big").set_value(500).run()
+    app.select_slider(key="sample-big").set_value(50).run()
     app.button(key="compare").click().run()
-    assert "A sample of 500 of the 2,500 items" in "".join(c.value for c in app.caption)
-    assert list(app.dataframe[0].value["Items of people"]) == [500, 500]
+    assert "A sample of 50 of the 250 items" in "".join(c.value for c in app.caption)
+    assert list(app.dataframe[0].value["Items of people"]) == [50, 50]
 
     # An edit does not cost people what they have waited for; they say when to compare again.
     assert app.dataframe[0].value["People"][0] == 1.0
