@@ -313,6 +313,16 @@ def test_each_answer_of_a_chat_can_be_an_item(open_page: OpenPage, store: Store)
     assert [record.item.id for record in store.records("chats")] == ["chats-1-1", "chats-1-2"]
 
 
+def test_who_the_model_is_in_a_log_of_names_can_be_said(open_page: OpenPage, store: Store) -> None:
+    said = [{"thread": 1, "user": name, "text": f"{name}."} for name in ("anna", "max")]
+    app = upload(open_page("datasets"), lines(*said), "log.jsonl")
+    assert "who of these speakers is the model" in everything(app)
+    app.text_input(key="spanlab.import-0.speaker").input("max").run()
+    app.button(key="import").click().run()
+    (record,) = store.records("log")
+    assert (record.item.question, record.item.answer) == ("anna.", "max.")
+
+
 def test_predictions_are_joined_to_a_dataset_s_items(open_page: OpenPage, store: Store) -> None:
     store.import_records("mine", [Record(item=Item(id="a", lang="en", answer=ANSWER))])
     span = {"start": 24, "end": 29, "prob": 0.9}
