@@ -42,10 +42,10 @@ def completion_words(store: Store, dataset: str, progress: Mapping[str, Any]) ->
         return ""
     needed = math.ceil(store.settings(dataset).code_share * total)
     if done >= needed:
-        return f"All done, thank you. Your code: {invitation.code}"
+        return f"All of your items are decided. Thank you. Your code: {invitation.code}"
     return (
-        f"All decided, thank you: {done} of {total} done, the others skipped. The completion code "
-        f"comes with {needed} done: go back to some that you skipped."
+        f"All of your items are decided: {done} of {total} done, the others skipped. The "
+        f"completion code comes with {needed} done. Go back to some that you skipped."
     )
 
 
