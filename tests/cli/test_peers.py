@@ -34,7 +34,7 @@ _SEARCHES = (
     *("dspy-oi.console.json", "langfuse-otel.console.json", "langsmith-otel.console.json"),
     *("logfire-openai.console.json", "traceloop-rag.console.json", "langsmith-runs.jsonl"),
     *("datadog-llmobs.json", "mlflow-openai.json", "trulens.console.jsonl"),
-    "openllmetry-app.console.jsonl",
+    *("openllmetry-app.console.jsonl", "openllmetry-lli.console.jsonl"),
 )
 _TRACES: dict[str, list[Any]] = {
     "traces/openinference-lcel.console.json": [_ASKED, _ANSWER, [_BUILT, _TALL]],

@@ -46,9 +46,10 @@ def kind_of(span: Span) -> str:
     for name in KIND_NAMES:
         if kind := KINDS.get(str(attributes.get(name)).lower()):
             return kind
-    component = str(attributes.get("haystack.component.type"))
-    if kind := next((kind for word, kind in COMPONENTS.items() if word in component), ""):
-        return kind
+    for name, words in COMPONENTS.items():
+        component = str(attributes.get(name)).partition(".")[0]
+        if kind := next((kind for word, kind in words.items() if component.endswith(word)), ""):
+            return kind
     if has_documents(span) or any(QUERY_RESULT in event for event in _events_of(span)):
         return "retriever"
     return next((kind for name, kind in MARKS.items() if attributes.get(name)), "")
@@ -191,14 +192,20 @@ def documents_in(value: Any) -> list[str]:
     """Return the texts of documents; none for what only names them, as LlamaIndex's objects."""
     while isinstance(value, dict) and (name := next((n for n in LISTS if n in value), "")):
         value = value[name]
-    parts = [
-        part.get("document", part) if isinstance(part, dict) else part for part in plain_list(value)
-    ]
+    parts = list(map(_document, plain_list(value)))
     try:
         texts = [passage.text for passage in passages_of(parts or value, "documents")]
     except InputError:
         return [] if value is None else [str(value)]
     return [text for text in texts if text.strip() and not is_repr(text)]
+
+
+def _document(part: Any) -> Any:
+    """Return a document without the object that says how it was found."""
+    found = parse_json(part)
+    if isinstance(found, dict) and isinstance(found.get("node"), dict):
+        return found["node"]
+    return part.get("document", part) if isinstance(part, dict) else part
 
 
 def is_repr(text: str) -> bool:
@@ -351,7 +358,11 @@ KIND_NAMES: Final = (
     *("langsmith.span.kind", "operation.name", "gen_ai.operation.name", "traceloop.span.kind"),
     *("llm.request.type", "logfire.msg_template"),
 )
-COMPONENTS: Final = {"Generator": "model", "Retriever": "retriever", "Ranker": "retriever"}
+_RETRIEVERS: Final = dict.fromkeys(("Retriever", "Ranker", "Rerank"), "retriever")
+COMPONENTS: Final = {  # names that hold a class of Haystack's or LlamaIndex's → how it ends
+    "haystack.component.type": {"Generator": "model", **_RETRIEVERS},
+    "traceloop.entity.name": _RETRIEVERS,
+}
 MARKS: Final = {  # names that only spans of a kind have
     "haystack.tool.name": "tool",
     **dict.fromkeys(("gen_ai.completion.0.content", "gcp.vertex.agent.llm_response"), "model"),
