@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from pydantic_core import to_json
 
+from spanlab.formats.columns import any_element
 from spanlab.formats.files import FileRow
 from spanlab.formats.reader import FormatReader
 from spanlab.schema import Record
@@ -101,13 +102,9 @@ def _field_at(path: str, fields: Mapping[str, str]) -> str | None:
     """Return what a reader says of a path, or of one around it."""
     plain = path.replace(".*", "")
     for name, field in fields.items():
-        if f"{plain}.".startswith(f"{_without_numbers(name)}."):
+        if f"{plain}.".startswith(f"{any_element(name)}."):
             return field
     return None
-
-
-def _without_numbers(path: str) -> str:
-    return ".".join(part for part in path.split(".") if not part.isdecimal())
 
 
 def _leaves(value: Any, path: str, depth: int = 1) -> Iterator[tuple[str, Any]]:

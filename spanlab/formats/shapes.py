@@ -40,9 +40,9 @@ def records_in(value: Any) -> list[Row]:
     Raises:
         InputError: the columns of a table differ in length.
     """
-    if not _is_object(value):
+    if not is_object(value):
         return []
-    inside = () if _names_answer(value) else filter(_is_object, value.values())
+    inside = () if _names_answer(value) else filter(is_object, value.values())
     return next(filter(None, map(_records_of, (value, *inside))), [])
 
 
@@ -63,7 +63,7 @@ def _records_of(value: Row) -> list[Row]:
     if table := _table_in(value):
         return table
     inner = list(value.values())
-    if not inner or not all(map(_is_object, inner)):
+    if not inner or not all(map(is_object, inner)):
         return []
     if tables := list(chain.from_iterable(map(_of_columns, inner))):
         return tables
@@ -75,20 +75,20 @@ def _records_of(value: Row) -> list[Row]:
 
 def _table_in(value: Any) -> list[Row]:
     """Return the rows of an object that is a table, a tree or a list; none for another value."""
-    if not _is_object(value):
+    if not is_object(value):
         return []
     if listed := list(_in_tree(value.get("prompt"), None)) or _turns_in(value):
         return listed
     header, rows = (next((value[n] for n in names if n in value), None) for names in _TABLE)
     if not (isinstance(header, list) and isinstance(rows, list)):
         return _of_columns(value)
-    named = [str(column.get("name") if _is_object(column) else column) for column in header]
+    named = [str(column.get("name") if is_object(column) else column) for column in header]
     return [dict(zip(named, row, strict=False)) for row in rows if isinstance(row, list)]
 
 
 def _in_tree(message: Any, parent: Any) -> Iterator[Row]:
     """Yield a message of a tree of OpenAssistant, and all that reply to it; none of another."""
-    if not (_is_object(message) and isinstance(message.get("replies"), list)):
+    if not (is_object(message) and isinstance(message.get("replies"), list)):
         return
     yield {**{k: v for k, v in message.items() if k != "replies"}, "parent_id": parent}
     for reply in message["replies"]:
@@ -98,7 +98,7 @@ def _in_tree(message: Any, parent: Any) -> Iterator[Row]:
 def _turns_in(value: Row) -> list[Row]:
     """Return records that are listed in one that has no answer of its own, with what it has."""
     for name, parts in value.items():
-        if not (isinstance(parts, list) and parts and all(map(_is_object, parts))):
+        if not (isinstance(parts, list) and parts and all(map(is_object, parts))):
             continue
         around = {k: v for k, v in value.items() if k != name}
         asked = map_columns(list(parts[0]), None, needed=None).keys()
@@ -128,7 +128,7 @@ def with_messages(record: Row) -> Row:
     said = choices[0].get("turns") if isinstance(choices, list) and choices else None
     if not isinstance(said, list):
         return record
-    said = [turn.get("content") if _is_object(turn) else turn for turn in said]  # Arena-Hard's
+    said = [turn.get("content") if is_object(turn) else turn for turn in said]  # Arena-Hard's
     asked = (record.get("request") or {}).get("turns") or []
     pairs = [pair for pair in zip_longest(asked, said) if pair[1] is not None]
     rest = {k: v for k, v in record.items() if k not in ("choices", "request")}
@@ -179,7 +179,7 @@ def untyped(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_typed(value: Any) -> bool:
-    return _is_object(value) and len(value) == 1 and value.keys() <= _TYPES
+    return is_object(value) and len(value) == 1 and value.keys() <= _TYPES
 
 
 def _untyped(value: Any) -> Any:
@@ -196,7 +196,8 @@ def _untyped(value: Any) -> Any:
     return None if kind == "NULL" else inner
 
 
-def _is_object(value: object) -> TypeGuard[Row]:
+def is_object(value: object) -> TypeGuard[Row]:
+    """Say whether a JSON value is an object."""
     return isinstance(value, Mapping)
 
 

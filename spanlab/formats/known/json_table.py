@@ -27,7 +27,7 @@ from spanlab.formats.json_rows import (
 )
 from spanlab.formats.known.tabular import SAMPLES, MappedReader, RecordLayout, columns_of
 from spanlab.formats.reader import FormatEntry
-from spanlab.formats.shapes import apart, is_packed
+from spanlab.formats.shapes import apart, is_object, is_packed
 from spanlab.formats.sides import sides_in
 
 _SHARED: Final = ("question", "passages")
@@ -210,13 +210,9 @@ def _without_lists(value: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: _without_lists(inner)
         if isinstance(inner, Mapping)
-        else ([] if isinstance(inner, list) and any(map(_is_object, inner)) else inner)
+        else ([] if isinstance(inner, list) and any(map(is_object, inner)) else inner)
         for name, inner in value.items()
     }
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, Mapping)
 
 
 def _fields(columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> int:
