@@ -282,10 +282,12 @@ def test_an_invitation_is_for_one_person_one_dataset_and_one_role(filled: Store)
     link = register.make_token("invitation", Role.ANNOTATOR, "ours", expires=soon, code="C0DE")
     assert register.bearer(link, "invitation") is None  # a link is no cookie
     assert register.accept("sl-" + "x" * 43) is None
+    assert register.invitation(link) is not None
     token = register.accept(link, worker="w17")
     assert token is not None
     assert register.bearer(link, "invitation") is None
     assert (register.accept(link), register.accept(token)) == (None, None)
+    assert register.invitation(link) is None  # as the page says that opens it
     guest = register.bearer(token, "invitation")
     assert guest is not None and guest.name == "w17"
     assert [each.name for each in filled.acting_as(guest).datasets()] == ["ours"]
