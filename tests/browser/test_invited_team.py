@@ -32,8 +32,9 @@ from spanlab.storage import Store
 
 pytestmark = pytest.mark.browser
 
-ITEMS, KNOWN, TEST = 2, 6, 2
-TEAM = ("Nora", "Cem")  # both finish each item
+ITEMS, KNOWN, TEST = 3, 6, 2
+TEAM = ("Nora", "Ben", "Cem")
+PART = 2  # items of each: two people finish each item
 Look = Callable[[], None]
 WIDE: ViewportSize = {"width": 1440, "height": 900}
 
@@ -155,18 +156,14 @@ def _decide(page: Page, key: str, end: str) -> None:
     )
 
 
-def _review_all(
-    page: Page, server: Server, look: Look = lambda: None, rejects: str | None = None
-) -> None:
-    """Accept the first suggestion of each item, but for one on which it is rejected."""
+def _review_all(page: Page, server: Server, key: str = "a", look: Look = lambda: None) -> None:
     page.goto(server.url(dataset="ours"))
     while True:
         _wait_for_item(page)
         look()
         if page.locator(".sl-finished").get_by_text(_END).is_visible():
             return
-        at = page.evaluate("spanlab.editor.navigation.at")
-        _decide(page, "x" if at == rejects else "a", _END)
+        _decide(page, key, _END)
 
 
 _END = "All of your items are decided"
@@ -239,6 +236,42 @@ def _check_files(server: Server, url: str, lead: Page, nora: Page) -> None:
     assert "XSRF" in lead.request.put(upload).text()  # past the guard: Streamlit's own check
 
 
+def _measure(server: Server, lead: Page, nora: Page) -> None:
+    """Plan a measurement and read what it has come to, which an annotator is not told."""
+    lead.goto(_page(server, "measure"))
+    lead.get_by_role("button", name="Plan this measurement").click()
+    rate = re.compile(r"Between \d+ and \d+ of 100 answers like these contain a hallucination")
+    lead.get_by_role("heading", name=rate).wait_for()
+    lead.get_by_text(re.compile(rf"\d reviews of {ITEMS + KNOWN} items")).wait_for()
+    lead.get_by_role("link", name="Review the sample").wait_for()
+    nora.goto(server.url(dataset="ours"))
+    nora.locator(".sl-finished").get_by_text(_END).wait_for()
+    assert "of 100 answers" not in nora.content()
+    assert "Rate so far" not in nora.content()
+
+
+def _read_report(server: Server, lead: Page) -> None:
+    """See the report in its frame: how often, which model, who reviewed."""
+    lead.goto(_page(server, "export"))
+    lead.locator(".st-key-export-format").get_by_text("HTML report", exact=True).click()
+    report = lead.frame_locator("iframe[title='The report on ours']")
+    expect(report.locator(".headline")).to_contain_text("of 100 answers", timeout=PATIENCE)
+    for fact in ("small-model", "3 people (", "adjudicated by owner", "Krippendorff's alpha"):
+        expect(report.locator("dl").first).to_contain_text(fact)
+
+
+def _lose_the_server(page: Page, server: Server) -> None:
+    """Press a key while no server is there: it is stored once there is one again."""
+    page.goto(server.url(dataset="ours"))
+    page.wait_for_selector('.sl[data-item]:not([data-item=""]) .sl-p', state="attached")
+    page.focus(".sl-answer")
+    server.kill()
+    page.keyboard.press("x")
+    assert page.evaluate("spanlab.outbox.writes.length") == 1
+    server.start()
+    page.wait_for_function("() => spanlab.outbox.writes.length === 0")
+
+
 def _check_known(server: Server, watch: _Watch) -> None:
     """See that known items were among the others, and not at the beginning."""
     with Store.open(server.settings) as store:
@@ -247,7 +280,7 @@ def _check_known(server: Server, watch: _Watch) -> None:
     assert given == {item for item in items if item.startswith("known-")}
     assert len(given) > TEST
     assert items[TEST].startswith("plain-")
-    assert len(items) == len(set(items)) == ITEMS + len(given)
+    assert len(items) == len(set(items)) == PART + len(given)
 
 
 def _check_what_is_for_others(server: Server, watch: _Watch, nora: Page) -> None:
@@ -318,15 +351,15 @@ def _export(server: Server, lead: Page, nora: Page) -> None:
         for annotation in record["annotations"]
         if record["id"].startswith("plain-")
     )
-    assert said == {"detector-a": ITEMS, "adjudicated": ITEMS} | dict.fromkeys(TEAM, ITEMS)
+    assert said == {"detector-a": ITEMS, "adjudicated": ITEMS} | dict.fromkeys(TEAM, PART)
 
 
-def test_a_team_is_invited_reviews_adjudicates_and_exports(
+def test_a_team_is_invited_reviews_adjudicates_measures_and_exports(
     server: Server, browser: Browser
 ) -> None:
     with ExitStack() as stack:
-        lead, nora, cem, phone = (
-            _seat(stack.enter_context(browser.new_context(viewport=WIDE))) for _ in range(4)
+        lead, nora, ben, cem, phone = (
+            _seat(stack.enter_context(browser.new_context(viewport=WIDE))) for _ in range(5)
         )
         phone.goto(server.url())
         phone.get_by_text("People come here by invitation").wait_for()
@@ -346,16 +379,21 @@ def test_a_team_is_invited_reviews_adjudicates_and_exports(
         watch.check()
         _check_what_is_for_others(server, watch, nora)
 
+        _accept(ben, links["Ben"])
+        _pass_the_test(ben)
+        _lose_the_server(ben, server)
+        _review_all(ben, server, key="x")
+        _log_out(ben, server)
+
         _accept(cem, links["Cem"])
         _pass_the_test(cem)
-        _log_out(cem, server)
         _accept(phone, _another_link(server, "Cem"))
         phone.get_by_text("Cem", exact=True).first.wait_for()  # the same person, on another device
-        with Store.open(server.settings) as store:
-            other = store.handle_of("ours", "Cem", "plain-1")
-        _review_all(phone, server, rejects=other)
+        _review_all(phone, server)
 
         lead.goto(_page(server, "compare"))
         lead.get_by_text("You see what everybody marked").wait_for()
         _adjudicate(lead, server)
+        _measure(server, lead, nora)
+        _read_report(server, lead)
         _export(server, lead, nora)
