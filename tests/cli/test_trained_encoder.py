@@ -78,6 +78,7 @@ def test_a_checkpoint_is_trained_and_marks_what_people_marked(
         assert done.returncode == 0, done.stderr
     assert re.search(r"held out: IoU (1|\.9)\S+ \(\S+ to 1.000\), Corr (1|\.9)", done.stderr)
     assert "mark-none: IoU .500 (" in done.stderr
+    assert "mark-all: IoU " in done.stderr
     assert "from 30 items" in done.stderr
     mine, again = ((tmp_path / name / "model.onnx").read_bytes() for name in ("mine", "again"))
     assert mine == again

@@ -185,7 +185,8 @@ def train(
     how = training.EncoderTraining(base, output, annotator, epochs, folds, seed, rate)
     with console.steps("training") as on_progress:
         note = training.train(_records_in(files, reading), how, on_progress=on_progress)
-    for name, scores in (("held out", note.held_out), ("mark-none", note.mark_none)):
+    compared = {"held out": note.held_out, "mark-none": note.mark_none, "mark-all": note.mark_all}
+    for name, scores in compared.items():
         if scores is not None:
             console.say(f"{name}: IoU {_estimate(scores.iou)}, Corr {_estimate(scores.corr)}")
     console.say(

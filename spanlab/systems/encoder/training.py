@@ -33,7 +33,7 @@ from spanlab.networks.tokenizing import TokenizedPiece
 from spanlab.output.tables import MeanInterval
 from spanlab.schema import Item, Record
 from spanlab.scoring.report import score
-from spanlab.scoring.spans import mark_none
+from spanlab.scoring.spans import mark_all, mark_none
 from spanlab.systems.encoder import TokenOptions
 from spanlab.systems.encoder.calibration import (
     LabelledItem,
@@ -107,6 +107,7 @@ class TrainingNote(FrozenModel):
     minutes: float = 0.0
     held_out: HeldOutScores | None = None
     mark_none: HeldOutScores | None = None
+    mark_all: HeldOutScores | None = None
 
 
 class _Example(NamedTuple):
@@ -158,8 +159,7 @@ def train(
     trainer = _Trainer(base, how, on_progress)
     folds = trainer.held_out(examples) if how.folds else []
     if folds:
-        none, held_out = _scores(folds)
-        note = note.model_copy(update={"held_out": held_out, "mark_none": none})
+        note = note.model_copy(update=_scores(folds))
     with replacing_folder(how.target) as folder:
         trainer.write(examples, folder, "learning from all")
         minutes = round((time.perf_counter() - begun) / 60, 2)
@@ -212,8 +212,8 @@ def training_rows(labelled: LabelledItem, pieces: Sequence[TokenizedPiece]) -> l
     return rows
 
 
-def _scores(folds: Sequence[_Fold]) -> tuple[HeldOutScores, HeldOutScores]:
-    """Return the scores of marking nothing, and of networks that have not seen the items.
+def _scores(folds: Sequence[_Fold]) -> dict[str, HeldOutScores]:
+    """Return the scores of networks that have not seen the items, of marking nothing and all.
 
     What a network says of its fold is calibrated by what others say of the other folds.
     """
@@ -226,9 +226,13 @@ def _scores(folds: Sequence[_Fold]) -> tuple[HeldOutScores, HeldOutScores]:
             (gold := _gold(item, rated, len(pairs) + at), _predicted(gold, rated, learnt))
             for at, (item, rated) in enumerate(fold)
         ]
-    reports = score((gold, mark_none(gold)) for gold, _ in pairs), score(pairs)
-    none, held_out = (HeldOutScores(iou=r.macro.iou, corr=r.macro.corr) for r in reports)
-    return none, held_out
+    compared = {
+        "held_out": pairs,
+        "mark_none": [(gold, mark_none(gold)) for gold, _ in pairs],
+        "mark_all": [(gold, mark_all(gold)) for gold, _ in pairs],
+    }
+    macros = {name: score(rated).macro for name, rated in compared.items()}
+    return {name: HeldOutScores(iou=m.iou, corr=m.corr) for name, m in macros.items()}
 
 
 def _gold(item: Item, rated: RatedItem, number: int) -> ItemLabels:
