@@ -74,7 +74,7 @@ def test_what_ends_a_process_is_an_error_and_the_next_call_finds_another(
 
 def test_an_error_of_ours_arrives_whole_and_the_process_stays(pool: Sandbox) -> None:
     before = pool.run(1, os.getpid)
-    with pytest.raises(InputError, match=r"^a\.html:3: not a page$"):
+    with pytest.raises(InputError, match=r"^a\.html, line 3: not a page$"):
         pool.run(1, refuse)
     assert pool.run(1, os.getpid) == before
 

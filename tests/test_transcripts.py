@@ -34,6 +34,7 @@ ELSEWHERE = {  # blocks of no terminal, by their first lines: what runs them, or
     ("campaigns", "{"): "test_guide.py",
     ("detector-span-model", 'system = "You name the spans of an answer'): "test_guide.py",
     ("detector-encoder", "spanlab encoder train reviewed.jsonl"): "needs torch: make test-torch",
+    ("detector-encoder", "held out: IoU"): "needs torch, a base from the registry, twelve minutes",
     ("integrations", "assert:"): "make test-peers",
     ("integrations", "Results:"): "make test-peers",
     ("integrations", '"reason": '): "make test-peers",

@@ -38,12 +38,16 @@ from __future__ import annotations
 import re
 from copy import copy
 from pathlib import Path
+from typing import Final
 
 _VARYING = re.compile(r"\d+|'[^']*'|\"[^\"]*\"|“[^”]*”")
 
 
 class SpanlabError(Exception):
     """Base of all errors that spanlab raises on purpose."""
+
+
+WRONG: Final = "the value is wrong"  # says less than what would be right, and gives way to it
 
 
 class InputError(SpanlabError):
@@ -103,19 +107,17 @@ class InputError(SpanlabError):
         return _VARYING.sub("…", f"{self.field}: {self.what}")
 
     def __str__(self) -> str:
-        place = ":".join(str(part) for part in (self.file, self.line) if part is not None)
-        if self.line is not None and self.unit != "line":
-            place = ", ".join(filter(None, (self.file, f"{self.unit} {self.line}")))
-        parts = [f"{place}: {self.what}" if place else self.what]
-        if self.field is not None:
-            parts.append(f"field: {self.field}")
-        if self.found is not None:
-            parts.append(f"found: {_short(self.found)}")
-        if self.expected is not None:
-            parts.append(f"expected: {self.expected}")
+        line = None if self.line is None else f"{self.unit} {self.line}"
+        place = ", ".join(part for part in (self.file, line, self.field) if part is not None)
+        right, _, hint = (self.expected or "").partition("; ")
+        wrong = "" if self.found is None else f"found {_short(self.found)}"
+        told = "" if self.what == WRONG and right else self.what
+        compared = ", ".join(filter(None, (right and f"expected {right}", wrong)))
+        parts = [part for part in (told, compared, hint) if part]
         if self.count > 1:
             parts.append(f"{self.count:,} records like this")
-        return "\n".join(("; ".join(parts), *self.others))
+        first = "; ".join(parts)
+        return "\n".join((f"{place}: {first}" if place else first, *self.others))
 
 
 def unreadable(file: str | Path, error: Exception) -> InputError:

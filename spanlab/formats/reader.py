@@ -23,7 +23,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from spanlab.base.errors import InputError
+from spanlab.base.errors import WRONG, InputError
 from spanlab.base.fields import message_of
 from spanlab.doors import Export
 from spanlab.formats.files import FileRow, InputFile
@@ -395,7 +395,7 @@ def input_error(error: ValidationError) -> InputError:
             return _complaint(str(problem["ctx"]["error"]), field, problem["input"])
         case _:
             return InputError(
-                "the value is wrong",
+                WRONG,
                 field=field,
                 found=problem["input"],
                 expected=_SHOULD.sub("", message_of(problem)),
@@ -436,7 +436,7 @@ def check_meta(meta: dict[str, JsonValue], field: str = "meta") -> None:
 
 def _find_not_finite(value: JsonValue, field: str) -> None:
     if isinstance(value, float) and not math.isfinite(value):
-        raise InputError("the value is wrong", field=field, found=value, expected="a finite number")
+        raise InputError(WRONG, field=field, found=value, expected="a finite number")
     if isinstance(value, list):
         value = {str(index): inner for index, inner in enumerate(value)}
     for key, inner in value.items() if isinstance(value, dict) else ():

@@ -101,8 +101,9 @@ def _turns_in(value: Row) -> list[Row]:
         if not (isinstance(parts, list) and parts and all(map(is_object, parts))):
             continue
         around = {k: v for k, v in value.items() if k != name}
-        asked = map_columns(list(parts[0]), None, needed=None).keys()
-        if "answer" in asked and not asked.isdisjoint(("question", "messages")):
+        asked = map_columns(list(parts[0]), None, needed=None)
+        is_said = isinstance(parts[0].get(asked.get("answer")), str)  # DynamoDB's are objects
+        if is_said and not asked.keys().isdisjoint(("question", "messages")):
             own = map_columns(list(around), None, needed=None)
             base = around.pop(own.get("id", "id"), None)
             numbered = enumerate(parts, start=1)

@@ -62,7 +62,7 @@ SpanFunction: TypeAlias = Callable[[Item], Iterable[Span | tuple[int, int]]]
 AnyDetector: TypeAlias = str | DetectorSelection | Spec | Detector | LocalDetector | SpanFunction
 _CHOICES = DetectorSelection | DetectorSpec | EnsembleSpec
 _ROWS = "rows"  # what errors call rows in memory
-_LINE = re.compile(rf"^{_ROWS}:(\d+)")
+_LINE = re.compile(rf"^{_ROWS}, line ")
 
 
 class MarkedAnnotation(Annotation):
@@ -158,7 +158,7 @@ def _read_rows(source: Iterable[Any], options: ReadOptions) -> Iterator[Record]:
             together = told_together(error, [file], reading)
             if error.file == _ROWS and error.unit == "line":
                 together.unit = "row"
-                lines = (_LINE.sub(rf"{_ROWS}, row \1", line) for line in together.others)
+                lines = (_LINE.sub(f"{_ROWS}, row ", line) for line in together.others)
                 together.others = tuple(lines)
             raise together from error.__cause__
 

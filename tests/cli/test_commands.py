@@ -94,7 +94,7 @@ def test_import_is_all_or_nothing_and_says_where_it_is_wrong(
 
     strict = spanlab("import", mixed, "--dataset", "towers")
     assert strict.returncode == 1
-    assert "mixed.jsonl:2" in strict.stderr
+    assert "mixed.jsonl, line 2" in strict.stderr
     assert "annotations.0.spans" in strict.stderr
     assert "Traceback" not in strict.stderr
     assert "no datasets yet" in spanlab("datasets").stdout
@@ -112,7 +112,7 @@ def test_an_id_that_stands_twice_is_named_by_file_and_line(
     more = write(tmp_path / "more.jsonl", record(4, "New."), record(2, "Again."), record(5, "New."))
     strict = spanlab("import", items, more, "--dataset", "towers")
     assert strict.returncode == 1
-    assert f"{more}:2: an item with this id already exists" in strict.stderr
+    assert f"{more}, line 2, id: an item with this id already exists" in strict.stderr
     assert "no datasets yet" in spanlab("datasets").stdout
 
     lenient = spanlab("import", items, more, "--dataset", "a/b", "--skip-bad")

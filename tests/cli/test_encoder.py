@@ -150,7 +150,7 @@ def test_weights_that_were_changed_after_fetching_are_refused(
     (folder / "fetched.json").write_text("{}")
     listed = spanlab("encoder", "list")
     assert listed.returncode == 1
-    assert "fetched.json: not what `spanlab encoder fetch` notes" in listed.stderr
+    assert "fetched.json, name: not what `spanlab encoder fetch` notes" in listed.stderr
 
 
 @pytest.mark.parametrize("name", ["tiny", "../up/tiny", "org/tiny/more", "org--x/tiny"])

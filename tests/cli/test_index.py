@@ -24,7 +24,9 @@ def test_a_corpus_is_indexed_and_indexed_again(spanlab: Run, tmp_path: Path) -> 
     ("arguments", "status", "message"),
     [
         pytest.param(("nowhere", "-o", "i"), 1, "spanlab: nowhere: there is no such file", id="no"),
-        pytest.param(("bad.jsonl", "-o", "i"), 1, "spanlab: bad.jsonl:1: the field", id="line"),
+        pytest.param(
+            ("bad.jsonl", "-o", "i"), 1, "spanlab: bad.jsonl, line 1, text: the field", id="line"
+        ),
         pytest.param(
             ("bad.jsonl", "-o", "."),
             2,

@@ -52,5 +52,5 @@ def test_a_line_that_is_no_entry_is_named(spanlab: Run, tmp_path: Path) -> None:
     file = tmp_path / "in.jsonl"
     file.write_text(json.dumps(ENTRY) + '\n{"text": "x", "at": "yesterday"}\n')
     done = spanlab("memory", "import", file)
-    assert (done.returncode, "in.jsonl:2: no entry" in done.stderr) == (1, True)
+    assert (done.returncode, "in.jsonl, line 2, at: no entry" in done.stderr) == (1, True)
     assert "no entry 7" in spanlab("memory", "pin", "7").stderr

@@ -96,7 +96,7 @@ def test_what_is_wrong_is_said(spanlab: Run, programs: ProgramRegistry, tmp_path
         pytest.param({"member": "ucsc-revise"}, "ucsc-revise", id="a member that is another"),
         pytest.param(
             {"predictors": {"quote": TunedPredictor(instruction="Quote.")}},
-            "ucsc-extract has no prompt of this name; field: predictors.quote; expected: extract",
+            "predictors.quote: ucsc-extract has no prompt of this name; expected extract",
             id="prompts of another detector",
         ),
     ],

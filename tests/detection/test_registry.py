@@ -19,7 +19,7 @@ def test_every_name_that_needs_nothing_gives_a_detector_of_that_name() -> None:
     for name in set(local) - encoders:
         assert detector(name).name == name
     for name in encoders:
-        with pytest.raises(InputError, match="no checkpoint is named; expected: model=FOLDER"):
+        with pytest.raises(InputError, match="no checkpoint is named; expected model=FOLDER"):
             detector(name)
 
 

@@ -284,10 +284,10 @@ def test_two_members_cannot_sign_alike() -> None:
     [
         pytest.param("{", "Invalid JSON", id="not-json"),
         pytest.param("[]", "not an ensemble", id="no-object"),
-        pytest.param('{"name": "x", "members": []}', "field: members", id="nobody"),
+        pytest.param('{"name": "x", "members": []}', "members: ", id="nobody"),
         pytest.param(
             '{"name": "x", "members": [{"detector": "ucsc-kg", "modell": {}}]}',
-            "field: members.0.modell",
+            "members.0.modell: ",
             id="unknown-field",
         ),
     ],

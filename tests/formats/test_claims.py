@@ -201,7 +201,7 @@ def test_the_sets_own_files_are_read(
 def test_an_unknown_label_is_refused_with_its_place(tmp_path: Path) -> None:
     path = tmp_path / "claims.jsonl"
     path.write_text('{"claim": "a", "label": true}\n{"claim": "b", "label": "maybe"}\n')
-    with pytest.raises(InputError, match=r"claims\.jsonl:2: .*label.*maybe"):
+    with pytest.raises(InputError, match=r"claims\.jsonl, line 2, label: .*maybe"):
         list(read(path))
 
 

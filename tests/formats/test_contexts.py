@@ -86,7 +86,7 @@ def test_an_empty_directory_is_said_so(tmp_path: Path, items: Path) -> None:
 def test_a_wrong_line_of_contexts_is_named(tmp_path: Path, items: Path) -> None:
     path = tmp_path / "contexts.jsonl"
     path.write_text('{"id":"a","context":"x"}\n{"id":"b","passages":[{"title":"no text"}]}\n')
-    with pytest.raises(InputError, match=r"contexts\.jsonl:2: ") as caught:
+    with pytest.raises(InputError, match=r"contexts\.jsonl, line 2, ") as caught:
         read(items, ReadOptions(contexts=path))
     assert caught.value.field == "passages.0.text"
 

@@ -95,7 +95,7 @@ def test_an_archive_of_several_files_is_refused_with_their_names(tmp_path: Path)
         pytest.param(b"abc\x00def\n", "the file is binary", id="zero bytes"),
         pytest.param(gzip.compress(LINE * 9)[:-9], "packed data is broken", id="half a gzip"),
         pytest.param(b"once upon a time", "not recognised.*once upon a time", id="prose"),
-        pytest.param(b"[]", "empty array; expected: a record", id="no records"),
+        pytest.param(b"[]", "empty array; expected a record", id="no records"),
         pytest.param(b'{"a": 1', "not valid JSON: EOF", id="cut off"),
         pytest.param(b"[" * 100_000, "the file ends inside the array", id="nested, cut off"),
         pytest.param(
@@ -114,7 +114,7 @@ def test_what_is_no_dataset_is_said_so(tmp_path: Path, content: bytes, said: str
 def test_a_missing_file_and_a_directory_are_said_so(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere\.jsonl: there is no such file"):
         read(tmp_path / "nowhere.jsonl")
-    with pytest.raises(InputError, match="this is a directory; expected: a file"):
+    with pytest.raises(InputError, match="this is a directory; expected a file"):
         read(tmp_path, ReadOptions(format="spanlab"))
 
 
@@ -149,7 +149,7 @@ def test_one_file_is_a_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         write([record], tmp_path / "b.jsonl", format="letters")
         assert (tmp_path / "b.jsonl").read_text() == '{"asked":"How tall?","said":"330 m"}\n'
         (tmp_path / "c.jsonl").write_text(line.replace('"330"', '"x"'))
-        with pytest.raises(InputError, match=r"c\.jsonl:1: it is not in the answer; field: wrong"):
+        with pytest.raises(InputError, match=r"c\.jsonl, line 1, wrong: it is not in the answer"):
             list(read(tmp_path / "c.jsonl"))
     finally:
         known_formats.cache_clear()
@@ -291,7 +291,9 @@ def test_records_can_be_written_to_a_stream() -> None:
 def test_lines_that_are_arrays_are_said_so(tmp_path: Path, name: str) -> None:
     path = tmp_path / "pairs.jsonl"
     path.write_text('["a", "x"]\n["b", "y"]\n')
-    with pytest.raises(InputError, match=r"pairs.jsonl:1: the line is a JSON array") as caught:
+    with pytest.raises(
+        InputError, match=r"pairs.jsonl, line 1: the line is a JSON array"
+    ) as caught:
         list(read(path, ReadOptions(format=name)))
     assert caught.value.expected is not None
     assert "a JSON object on every line" in caught.value.expected

@@ -71,13 +71,13 @@ def test_a_cell_that_somebody_broke_is_named(tmp_path: Path) -> None:
     for old, new, wrong in (
         (b'""prob"":0.75', b'""prob"":7', "annotations.0.spans.0.prob"),
         (b"detector,failed", b"somebody,failed", "annotations.1.kind"),
-        (b'{""m"":[1]}', b"{", "field: meta"),
+        (b'{""m"":[1]}', b"{", "meta: "),
         (b'""start"":15', b'""start"":16', "annotations.0"),
     ):
         (tmp_path / "broken.csv").write_bytes(whole.replace(old, new, 1))
         with pytest.raises(InputError, match=wrong) as error:
             list(read(tmp_path / "broken.csv"))
-        assert "broken.csv:2" in str(error.value)
+        assert "broken.csv, line 2" in str(error.value)
 
 
 def test_an_item_with_too_many_annotators_to_hold_is_refused_by_line(

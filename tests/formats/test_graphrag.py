@@ -265,29 +265,29 @@ BAD: dict[str, tuple[Tables, tuple[dict[str, Any], ...], str]] = {
     "an unknown text unit": (
         changed("relationships", 0, text_unit_ids=["t-9"]),
         (GLOBAL,),
-        "output/relationships.parquet, row 1: there is nothing of this id; field: text_unit_ids; "
-        "found: 't-9'",
+        "output/relationships.parquet, row 1, text_unit_ids: there is nothing of this id; "
+        "found 't-9'",
     ),
     "an unknown member": (
         changed("communities", 1, entity_ids=["e-zed"]),
         (GLOBAL,),
-        "output/communities.parquet, row 2: .*entity_ids; found: 'e-zed'",
+        "output/communities.parquet, row 2, entity_ids: .*found 'e-zed'",
     ),
     "a report of no community": (
         changed("community_reports", 1, community=3),
         (GLOBAL,),
-        "output/community_reports.parquet, row 2: .*community; found: '3'",
+        "output/community_reports.parquet, row 2, community: .*found '3'",
     ),
     "no queries": (TABLES, (), "output/queries.jsonl: the file is empty"),
     "an unknown report": (
         TABLES,
         (GLOBAL, {**GLOBAL, "id": 5, "map_contexts": ["id\n8\n", "id\n7\n"]}),
-        "output/queries.jsonl:2: .*map_contexts.0; found: 'report 8'",
+        "output/queries.jsonl, line 2, .*map_contexts.0: .*found 'report 8'",
     ),
     "an answer from nothing": (
         TABLES,
         ({"id": 1, "query": "?", "response": "!"},),
-        "output/queries.jsonl:1: nothing says what the answer was made from",
+        "output/queries.jsonl, line 1, map_answers: nothing says what the answer was made from",
     ),
 }
 

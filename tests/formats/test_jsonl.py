@@ -147,7 +147,7 @@ def test_a_lone_surrogate_is_not_written(fields: dict[str, Any], field: str | No
 
 def test_a_number_that_is_not_one_is_not_written() -> None:
     record = Record(item=Item(id="n", answer="a", meta={"a": [1.0, float("inf")]}))
-    with pytest.raises(InputError, match=r"field: meta\.a\.1; found: inf"):
+    with pytest.raises(InputError, match=r"meta\.a\.1: expected a finite number, found inf"):
         exported(record)
 
 
@@ -188,14 +188,16 @@ SPAN = '{"id":"a","answer":"xyz","annotations":[{"annotator":"p","kind":"person"
 @pytest.mark.parametrize(
     ("line", "field", "said"),
     [
-        pytest.param('{"answer":"x"}', "id", "the field is missing; field: id", id="no id"),
+        pytest.param('{"answer":"x"}', "id", "id: the field is missing", id="no id"),
         pytest.param(
             '{"id":"a","answer":"x","anwser":1}', "anwser", "there is no such field", id="typo"
         ),
-        pytest.param('{"id":"a","answer":5}', "answer", "found: 5; expected: a valid", id="number"),
+        pytest.param(
+            '{"id":"a","answer":5}', "answer", "expected a valid string, found 5", id="number"
+        ),
         pytest.param('{"id":"a","answer":"x"', None, "not valid JSON: EOF", id="cut off"),
         pytest.param('{"id":"a","answer":"x"} {}', None, "trailing characters", id="two values"),
-        pytest.param('["a"]', None, "found: \\['a'\\]; expected: an object", id="a list"),
+        pytest.param('["a"]', None, "expected an object, found \\['a'\\]", id="a list"),
         pytest.param('{"id":"a","answer":"x","meta":{"k":1e999}}', "meta.k", "inf", id="1e999"),
         pytest.param(
             SPAN % '{"start":0,"end":2,"text":"yz"}',
@@ -212,7 +214,7 @@ SPAN = '{"id":"a","answer":"xyz","annotations":[{"annotator":"p","kind":"person"
         pytest.param(
             SPAN % '{"start":0,"end":1.5,"text":"x"}',
             "annotations.0.spans.0.end",
-            "found: 1.5; expected: a valid integer",
+            "expected a valid integer, found 1.5",
             id="half a character",
         ),
         pytest.param(
@@ -224,8 +226,7 @@ SPAN = '{"id":"a","answer":"xyz","annotations":[{"annotator":"p","kind":"person"
         pytest.param(
             SPAN % '{"start":0,"end":1}',
             "annotations.0.spans.0.text",
-            "the field is missing; field: annotations.0.spans.0.text; "
-            "found: \"the fields 'start', 'end'",
+            "annotations.0.spans.0.text: the field is missing; found \"the fields 'start', 'end'",
             id="no quote",
         ),
     ],
@@ -239,7 +240,7 @@ def test_an_error_names_line_field_found_and_expected(
         list(read(path, ReadOptions(format="spanlab")))
     assert (caught.value.file, caught.value.line) == (str(path), 3)
     assert caught.value.field == field
-    assert str(caught.value).startswith(f"{path}:3: ")
+    assert str(caught.value).startswith(f"{path}, line 3")
 
 
 def test_the_rest_is_read_when_rejects_are_asked_for(tmp_path: Path) -> None:
@@ -254,7 +255,7 @@ def test_the_rest_is_read_when_rejects_are_asked_for(tmp_path: Path) -> None:
         ("mixed upload", 2, '{"id":"b"}'),
         ("mixed upload", 3, '{"id":"c","answer":"\\xff"}'),
     ]
-    assert rejects[0].reason.startswith("mixed upload:2: the field is missing; field: answer")
+    assert rejects[0].reason.startswith("mixed upload, line 2, answer: the field is missing")
 
 
 @pytest.mark.parametrize(

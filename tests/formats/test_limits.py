@@ -78,7 +78,7 @@ FILES: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "a long line": (
         "a.jsonl",
         lambda path: path.write_bytes(ITEM + _line(b"x" * 30 * MIB)),
-        r"a.jsonl:2: the record is too large; expected: at most 16 MiB of memory; "
+        r"a.jsonl, line 2: the record is too large; expected at most 16 MiB of memory; "
         "SPANLAB_RECORD_LIMIT=32 in the environment",
     ),
     "a line of many values": (
@@ -86,12 +86,12 @@ FILES: dict[str, tuple[str, Callable[[Path], object], str]] = {
         lambda path: path.write_bytes(
             ITEM + b'{"id":"b","answer":"y","meta":{"m":[' + b"{}," * 1_000_000 + b"{}]}}"
         ),
-        "b.jsonl:2: the record is too large",
+        "b.jsonl, line 2: the record is too large",
     ),
     "a line of wide characters": (
         "c.jsonl",
         lambda path: path.write_bytes(ITEM + _line(b"x" * 7 * MIB + b"\\ud83d\\ude00")),
-        "c.jsonl:2: the record is too large",
+        "c.jsonl, line 2: the record is too large",
     ),
     "the longest line that is read": (
         "d.jsonl",
@@ -126,12 +126,12 @@ FILES: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "a long cell": (
         "i.csv",
         lambda path: path.write_bytes(b"id,answer\n1,x\n2," + b"x" * 30 * MIB + b"\n"),
-        r"i.csv:3: the row \(is a quote closed\?\) is too large",
+        r"i.csv, line 3: the row \(is a quote closed\?\) is too large",
     ),
     "a quote that never ends": (
         "j.csv",
         lambda path: path.write_bytes(b'id,answer\n1,x\n2,"' + b"x\n" * 15 * MIB),
-        "j.csv:3: the row",
+        "j.csv, line 3: the row",
     ),
     "a text that every row repeats": (
         "k.parquet",

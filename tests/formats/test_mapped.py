@@ -109,7 +109,7 @@ def test_tool_results_inside_the_users_messages_are_passages(tmp_path: Path) -> 
 
 def test_an_answer_is_never_a_list(tmp_path: Path) -> None:
     path = lines(tmp_path, {"said": ["In Paris."]}, {"said": ["In Paris.", "In Rome."]})
-    with pytest.raises(InputError, match=r"made.jsonl:2: the answer is a list; field: ?said|field"):
+    with pytest.raises(InputError, match=r"made.jsonl, line 2, said: the answer is a list"):
         items(path, answer="said")
     assert [item.answer for item in items(path, answer="said.0")] == ["In Paris.", "In Paris."]
     path = lines(tmp_path, {"turns": [ASKED, SAID]})
@@ -160,7 +160,7 @@ def test_another_list_can_be_named(tmp_path: Path) -> None:
     assert table_layout(path).lists == (".", "results", "more.rows")
     chosen = [record.item.answer for record in read(path, ReadOptions(records="more.rows"))]
     assert chosen == ["In Rome."]
-    with pytest.raises(InputError, match=r"no list of records at 'more'; found: .*more\.rows"):
+    with pytest.raises(InputError, match=r"no list of records at 'more'; .*more\.rows"):
         read_all(path, ReadOptions(records="more"))
     with pytest.raises(UsageError, match="which has no lists of records"):
         read_all(lines(tmp_path, {"id": "a", "answer": "x"}), ReadOptions(records="more"))
@@ -202,7 +202,9 @@ def test_lists_of_strings_and_texts_inside_objects_become_passages(tmp_path: Pat
 def test_the_fields_that_can_be_mapped_are_named(tmp_path: Path) -> None:
     path = lines(tmp_path, {"a": {"b": 1}, "c": [{"d": "x"}]}, {"e": "y"})
     assert table_layout(path).columns == ("a", "a.b", "c", "c.d", "e")
-    with pytest.raises(InputError, match=r"no column 'a.z' for answer; found: \"the columns 'a', "):
+    with pytest.raises(
+        InputError, match=r"no column 'a.z' for answer; .*found \"the columns 'a', "
+    ):
         items(path, answer="a.z")
 
 
@@ -210,7 +212,7 @@ def test_the_fields_that_can_be_mapped_are_named(tmp_path: Path) -> None:
     ("chat", "what"),
     [
         pytest.param("hello", "not a chat", id="a text"),
-        pytest.param([ASKED], "the model says nothing in this chat; field: messages", id="asked"),
+        pytest.param([ASKED], "messages: the model says nothing in this chat", id="asked"),
         pytest.param([7], "not a chat", id="numbers"),
     ],
 )
@@ -218,7 +220,7 @@ def test_what_is_no_chat_is_refused_by_line(tmp_path: Path, chat: Any, what: str
     path = lines(tmp_path, {"messages": [ASKED, SAID]}, {"messages": chat})
     with pytest.raises(InputError) as caught:
         items(path)
-    assert what in str(caught.value).replace("field 'messages'", "field: messages")
+    assert what in str(caught.value)
     assert caught.value.line == 2
 
 
@@ -266,7 +268,7 @@ def test_compressed_arrow_files_are_refused_before_they_are_unpacked(
     tmp_path: Path, how: str
 ) -> None:
     path = saved(tmp_path / "data.arrow", compression=how)
-    with pytest.raises(InputError, match=r"it is compressed; expected: .*save_to_disk"):
+    with pytest.raises(InputError, match=r"it is compressed; expected .*save_to_disk"):
         items(path, answer="response.text")
 
 

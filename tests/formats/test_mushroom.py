@@ -84,7 +84,7 @@ def test_a_test_file_without_labels_is_an_item_without_annotations(tmp_path: Pat
         pytest.param(
             {"soft_labels": [{"start": 30, "end": 32, "prob": 1.0}]},
             "soft_labels.0",
-            r"found: \[30, 32\]; expected: 0 <= start < end <= 31",
+            r"expected 0 <= start < end <= 31, found \[30, 32\]",
             id="a label past the answer",
         ),
         pytest.param({"hard_labels": [[5, 5]]}, "hard_labels.0", r"\[5, 5\]", id="an empty label"),
@@ -116,7 +116,7 @@ def test_a_wrong_label_is_named(
 
 def test_a_submission_has_no_items(tmp_path: Path) -> None:
     path = written(tmp_path / "s.jsonl", {"id": "a", "soft_labels": [], "hard_labels": []})
-    with pytest.raises(InputError, match="the field is missing; field: model_output_text"):
+    with pytest.raises(InputError, match="model_output_text: the field is missing"):
         list(read(path))
 
 

@@ -53,27 +53,30 @@ def test_stages_that_nobody_names_are_counted_and_written(tmp_path: Path) -> Non
 
 
 BAD: dict[str, tuple[list[dict[str, Any]], str]] = {
-    "a cycle": (changed(0, sources=["who"]), r"bad.jsonl:\d+: the process has a cycle: "),
-    "an unknown source": (changed(2, sources=["z"]), "bad.jsonl:3: .*unknown source 'z'"),
+    "a cycle": (changed(0, sources=["who"]), r"bad.jsonl, line \d+: the process has a cycle: "),
+    "an unknown source": (changed(2, sources=["z"]), "bad.jsonl, line 3: .*unknown source 'z'"),
     "a stage against an edge": (
         changed(0, stage="answer"),
-        r"bad.jsonl:\d+: the order of stages contradicts itself: ",
+        r"bad.jsonl, line \d+: the order of stages contradicts itself: ",
     ),
-    "a stage that does not grow": (changed(3, stage="source"), "bad.jsonl:4: .*stages grow"),
-    "a stage for some only": (changed(3, stage=""), "bad.jsonl:4: .*no stage, but others"),
-    "a node twice": (changed(3, id="A"), "bad.jsonl:4: process node 'A' already exists"),
+    "a stage that does not grow": (changed(3, stage="source"), "bad.jsonl, line 4: .*stages grow"),
+    "a stage for some only": (changed(3, stage=""), "bad.jsonl, line 4: .*no stage, but others"),
+    "a node twice": (changed(3, id="A"), "bad.jsonl, line 4: process node 'A' already exists"),
     "a node without text": (
         [*node_lines([{"id": "a"}]), item_line("q1", "who")],
-        "bad.jsonl:1: the field is missing; field: node.text",
+        "bad.jsonl, line 1, node.text: the field is missing",
     ),
     "an answer that is no node": (
         [*node_lines(NODES[:4]), item_line("q1", "who")],
-        "bad.jsonl:5: the process 'index' has no such node; field: process.terminal; found: 'who'",
+        "bad.jsonl, line 5, process.terminal: the process 'index' has no such node; found 'who'",
     ),
-    "no nodes": ([item_line("q1", "who")], "bad.jsonl:1: no line before this one"),
+    "no nodes": (
+        [item_line("q1", "who")],
+        "bad.jsonl, line 1, process.id: no line before this one",
+    ),
     "nodes after their item": (
         [*node_lines(NODES[:5]), item_line("q1", "who"), *node_lines(NODES[5:])],
-        "bad.jsonl:7: a node of the process 'index' after an item that came from it",
+        "bad.jsonl, line 7: a node of the process 'index' after an item that came from it",
     ),
 }
 
@@ -94,7 +97,7 @@ def test_items_of_a_bad_process_are_left_out_with_the_line_at_fault(tmp_path: Pa
     kept = read(write_lines(tmp_path / "bad.jsonl", lines), options)
     assert [record.item.id for record in kept] == ["x"]
     assert len(rejected) == 2
-    assert all("bad.jsonl:3" in reason for reason in rejected)
+    assert all("bad.jsonl, line 3" in reason for reason in rejected)
 
 
 def test_a_process_that_no_item_came_from_is_remarked_on(tmp_path: Path) -> None:
@@ -111,6 +114,8 @@ def test_processes_that_memory_should_not_hold_are_refused_by_line(
     monkeypatch.setenv("SPANLAB_RECORD_LIMIT", "1")
     nodes = [{"id": f"n{number}", "text": "x" * 400_000} for number in range(12)]
     path = write_lines(tmp_path / "large.jsonl", [*node_lines(nodes), item_line("q1", "who")])
-    problem = r"large.jsonl:11: what the processes hold is too large; expected: at most 8 MiB.*=2 "
+    problem = (
+        r"large.jsonl, line 11: what the processes hold is too large; expected at most 8 MiB.*=2 "
+    )
     with pytest.raises(InputError, match=problem):
         list(read(path))

@@ -74,21 +74,21 @@ def test_without_chunks_the_first_summaries_stand_for_the_source(tmp_path: Path)
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a level missing": (
         {"summaries_dict": {"0": ["a"], "2": ["b"]}, "chunks": []},
-        "this level is missing or empty; field: summaries_dict.1",
+        "summaries_dict.1: this level is missing or empty",
     ),
     "a level empty": (
         {"summaries_dict": {"0": ["a"], "1": []}, "chunks": []},
-        "field: summaries_dict.1",
+        "summaries_dict.1: ",
     ),
     "chunks that nothing summarises": (
         {"chunks": ["only one"]},
-        "found: '1 chunks, 3 summaries'",
+        "found '1 chunks, 3 summaries'",
     ),
     "a summary that is no text": (
         {"summaries_dict": {"0": [4]}},
-        r"field: summaries_dict.0.0",
+        r"summaries_dict.0.0: ",
     ),
-    "no final summary": ({"final_summary": None}, "field: final_summary"),
+    "no final summary": ({"final_summary": None}, "final_summary: "),
 }
 
 
@@ -97,7 +97,7 @@ def test_bad_summaries_are_refused_by_file_and_record(
     tmp_path: Path, changes: dict[str, Any], problem: str
 ) -> None:
     path = written(tmp_path / "books.json", {"Good": BOOK, "Bad": {**BOOK, **changes}})
-    with pytest.raises(InputError, match=rf"books.json, record 2: .*{problem}"):
+    with pytest.raises(InputError, match=rf"books.json, record 2, .*{problem}"):
         list(read(path))
 
 

@@ -83,7 +83,7 @@ def test_a_cell_says_nothing_if_it_is_empty_or_a_program_wrote_none(tmp_path: Pa
 @pytest.mark.parametrize("cell", ["", "None", "nan", "NaN"])
 def test_a_row_whose_answer_is_missing_is_refused(tmp_path: Path, cell: str) -> None:
     path = table(tmp_path, f"id,answer\n1,Yes\n2,{cell}\n")
-    with pytest.raises(InputError, match=r":3: there is no answer.*--skip-bad"):
+    with pytest.raises(InputError, match=r"line 3, answer: there is no answer.*--skip-bad"):
         records(path)
 
 
@@ -129,13 +129,13 @@ def test_a_passage_may_begin_with_a_bracket(tmp_path: Path) -> None:
         pytest.param(
             "a,b\n1,2\n",
             {},
-            "no column for answer; found: \"the columns 'a', 'b'\"; expected: one named answer or",
+            "no column for answer; expected one named answer or",
             id="no answer column",
         ),
         pytest.param(
             "a,b\n1,2\n",
             {"columns": {"answer": "c"}},
-            "no column 'c' for answer; found: \"the columns 'a', 'b'",
+            "no column 'c' for answer; ",
             id="a column that is not there",
         ),
         pytest.param("answer,b\nx,1,2\n", {}, "the table is broken", id="a row too long"),
@@ -157,7 +157,7 @@ def test_a_wrong_table_is_said_so(
     [
         pytest.param(",[]", "reply", "there is no answer", id="no answer"),
         pytest.param("abc,[[1]]", "marks.0", "be an object|valid dictionary", id="one offset"),
-        pytest.param('abc,"[[1,9]]"', "marks.0", r"found: \[1, 9\]", id="past the end"),
+        pytest.param('abc,"[[1,9]]"', "marks.0", r"found \[1, 9\]", id="past the end"),
         pytest.param("abc,{{", "marks", "not valid JSON", id="no JSON"),
         pytest.param(
             'abc,"[{""start"":0,""end"":1,""text"":""b""}]"',
@@ -182,7 +182,7 @@ def test_a_wrong_cell_is_named_by_its_column(
 def test_a_wrong_cell_is_named_by_the_line_of_the_file(tmp_path: Path) -> None:
     """Lines, not rows: a cell may hold line breaks, and empty lines hold no row."""
     path = table(tmp_path, 'id,answer\r\n1,"one\r\ntwo\n"\r\n \r\n\r\n2,three\r\n3,\r\n')
-    with pytest.raises(InputError, match=r"table.csv:8: there is no answer"):
+    with pytest.raises(InputError, match=r"table.csv, line 8, answer: there is no answer"):
         records(path)
     kept = read_placed(path, ReadOptions(on_reject=lambda _: None))
     assert [each.line for each in kept] == [2, 7]
@@ -274,10 +274,10 @@ def test_parquet_keeps_its_types(tmp_path: Path) -> None:
 
 def test_a_missing_answer_in_parquet_is_named(tmp_path: Path) -> None:
     path = parquet(tmp_path, {"answer": ["x", None]})
-    with pytest.raises(InputError, match="there is no answer; field: answer") as caught:
+    with pytest.raises(InputError, match="answer: there is no answer") as caught:
         records(path)
     assert (caught.value.line, caught.value.unit) == (2, "row")
-    assert str(caught.value).startswith(f"{path}, row 2: there is no answer")
+    assert str(caught.value).startswith(f"{path}, row 2, answer: there is no answer")
 
 
 def test_half_a_parquet_file_is_said_so(tmp_path: Path) -> None:

@@ -207,7 +207,7 @@ def test_traces_of_one_file_are_told_apart(tmp_path: Path) -> None:
     records = list(read(path, ReadOptions(on_warning=remarks.append)))
     assert [record.item.question for record in records] == ["Who built the tower?", "Why is it so?"]
     assert "1 of 3 records have no answer and are left out" in remarks[0]
-    assert "traces.jsonl:1: no span of this trace has a model's answer" in remarks[0]
+    assert "traces.jsonl, line 1: no span of this trace has a model's answer" in remarks[0]
     with pytest.raises(InputError, match="no record of 1 has an answer"):
         list(read(lines(path, [otlp(other)])))
 
@@ -219,7 +219,7 @@ def test_traces_of_one_file_are_told_apart(tmp_path: Path) -> None:
 )
 def test_what_is_no_span_is_refused_by_line(tmp_path: Path, broken: object) -> None:
     path = lines(tmp_path / "traces.jsonl", [otlp(*ALL), broken])
-    with pytest.raises(InputError, match=r"traces.jsonl:2: not an OpenTelemetry span"):
+    with pytest.raises(InputError, match=r"traces.jsonl, line 2: not an OpenTelemetry span"):
         list(read(path))
 
 
@@ -303,7 +303,7 @@ def test_what_the_console_exporter_prints_is_read_with_the_frameworks_stages(
 def test_a_printed_span_that_is_cut_off_is_refused_by_line(tmp_path: Path) -> None:
     path = tmp_path / "app.log"
     path.write_text("started\n" + PRINTED[0] + PRINTED[1][:300])
-    with pytest.raises(InputError, match=r"app.log:\d+: not an OpenTelemetry span") as caught:
+    with pytest.raises(InputError, match=r"app.log, line \d+: not an OpenTelemetry span") as caught:
         list(read(path))
     assert caught.value.line == 2 + PRINTED[0].count("\n")
 

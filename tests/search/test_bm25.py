@@ -104,7 +104,7 @@ def test_the_name_changes_with_the_corpus(corpus: Path, index: Path) -> None:
 def test_an_index_is_replaced_whole_or_not_at_all(corpus: Path, index: Path) -> None:
     before = {path.name: path.read_bytes() for path in index.iterdir()}
     corpus.write_text('{"text": "fine"}\n{"text": 7}\n')
-    with pytest.raises(InputError, match=r"corpus\.jsonl:2: .*field: text"):
+    with pytest.raises(InputError, match=r"corpus\.jsonl, line 2, text: .*"):
         build(corpus, index)
     assert {path.name: path.read_bytes() for path in index.iterdir()} == before
     assert sorted(path.name for path in index.parent.iterdir()) == ["corpus.jsonl", "wiki"]

@@ -36,11 +36,11 @@ def test_packed_json_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        pytest.param('{"title": "x"}', r"c\.jsonl:2: the field is missing; field: text", id="text"),
-        pytest.param('{"text": 7}', r"c\.jsonl:2: .*field: text; found: 7", id="number"),
-        pytest.param('{"text": "a", "url": []}', r"c\.jsonl:2: .*field: url", id="url"),
-        pytest.param('{"text": "a"', r"c\.jsonl:2: not valid JSON", id="cut off"),
-        pytest.param('["a"]', r"c\.jsonl:2: the value is wrong", id="no object"),
+        pytest.param('{"title": "x"}', r"c\.jsonl, line 2, text: the field is missing", id="text"),
+        pytest.param('{"text": 7}', r"c\.jsonl, line 2, text: .*found 7", id="number"),
+        pytest.param('{"text": "a", "url": []}', r"c\.jsonl, line 2, url: .*", id="url"),
+        pytest.param('{"text": "a"', r"c\.jsonl, line 2: not valid JSON", id="cut off"),
+        pytest.param('["a"]', r"c\.jsonl, line 2: expected an object", id="no object"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path: Path, line: str, message: str) -> None:
@@ -79,7 +79,7 @@ def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_directory_without_texts_and_a_missing_file_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no files to index; expected: files ending in \.txt"):
+    with pytest.raises(InputError, match=r"no files to index; expected files ending in \.txt"):
         list(read_documents(tmp_path))
     with pytest.raises(InputError, match=r"nowhere\.jsonl: there is no such file"):
         list(read_documents(tmp_path / "nowhere.jsonl"))

@@ -92,7 +92,7 @@ def test_an_id_that_stands_twice_is_refused(
     store: Store, record: MakeRecord, ids: list[str]
 ) -> None:
     store.import_records("d", [record("there")])
-    with pytest.raises(InputError, match=f"already exists.* found: '{ids[-1]}'"):
+    with pytest.raises(InputError, match=f"already exists.* found '{ids[-1]}'"):
         store.import_records("d", [record(item_id) for item_id in ids])
     assert [each.item.id for each in store.records("d")] == ["there"]
 

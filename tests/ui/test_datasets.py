@@ -174,7 +174,7 @@ def test_several_wrongs_are_told_together(open_page: OpenPage) -> None:
     (error,) = app.error
     told = error.value.replace("\\", "")
     assert "2 records like this" in told
-    assert "answers.jsonl:3: " in told
+    assert "answers.jsonl, line 3, " in told
     assert "3 of 4 records are wrong" in told
     app.radio(key="spanlab.import-0.skip-bad").set_value(True).run()
     told = everything(app).replace("\\", "")

@@ -35,21 +35,27 @@ def test_a_prediction_that_reaches_past_its_answer_is_named_by_file_and_line(
         score_files([pred], [golds])
     error = caught.value
     assert (error.file, error.line, error.found) == (str(pred), 2, 9)
-    assert str(error).startswith(f"{pred}:2: item 'b': predicted labels end at 9")
-    assert str(error).endswith("expected: at most 6, the answer's length in characters")
+    assert str(error).startswith(
+        f"{pred}, line 2, soft_labels: item 'b': predicted labels end at 9"
+    )
+    assert "expected at most 6, the answer's length in characters, found 9" in str(error)
 
 
 def test_gold_labels_without_their_answer_are_named_by_file_and_line(tmp_path: Path) -> None:
     golds = lines(tmp_path / "gold.jsonl", gold("a"), gold("b", answer=None))
     pred = lines(tmp_path / "pred.jsonl", predicted("a"), predicted("b"))
-    with pytest.raises(InputError, match=r"gold.jsonl:2: item 'b': neither gold nor prediction"):
+    with pytest.raises(
+        InputError, match=r"gold.jsonl, line 2: item 'b': neither gold nor prediction"
+    ):
         score_files([pred], [golds])
 
 
 def test_an_id_that_stands_twice_is_named_by_file_and_line(tmp_path: Path) -> None:
     golds = lines(tmp_path / "gold.jsonl", gold("a"))
     pred = lines(tmp_path / "pred.jsonl", predicted("a"), predicted("x"), predicted("a"))
-    with pytest.raises(InputError, match=r"pred.jsonl:3: an item with this id already exists"):
+    with pytest.raises(
+        InputError, match=r"pred.jsonl, line 3, id: an item with this id already exists"
+    ):
         score_files([pred], [golds])
 
 
@@ -59,4 +65,6 @@ def test_a_record_of_a_json_array_is_named_by_its_number(tmp_path: Path) -> None
     pred.write_text(json.dumps([predicted("x"), predicted("a", [5, 7])]))
     with pytest.raises(InputError) as caught:
         score_files([pred], [golds])
-    assert str(caught.value).startswith(f"{pred}, record 2: item 'a': predicted labels end at 7")
+    assert str(caught.value).startswith(
+        f"{pred}, record 2, soft_labels: item 'a': predicted labels end at 7"
+    )

@@ -91,9 +91,15 @@ def test_whole_annotations_keep_notes_and_lose_quotes_of_other_passages(
     ("lines", "said"),
     [
         pytest.param(
-            [marks("a"), marks("a")], "submission.jsonl:2: an item with this id", id="twice"
+            [marks("a"), marks("a")],
+            "submission.jsonl, line 2, id: an item with this id",
+            id="twice",
         ),
-        pytest.param([marks("a", 99)], "submission.jsonl:1: the prediction was made", id="long"),
+        pytest.param(
+            [marks("a", 99)],
+            "submission.jsonl, line 1, soft_labels: the prediction was made",
+            id="long",
+        ),
         pytest.param([marks("z")], "none of these predictions is of an item in 'en'", id="none"),
     ],
 )

@@ -180,7 +180,7 @@ def test_a_setting_says_which_labels_mean_supported(tmp_path: Path) -> None:
     folder = tiny.write(tmp_path, labels=["LABEL_0", "LABEL_1"])
     load(folder, supported="LABEL_0")
     load(folder, supported="0")
-    with pytest.raises(InputError, match="there is no such label; found: 'yes'"):
+    with pytest.raises(InputError, match=r"there is no such label; .*found 'yes'"):
         load(folder, supported="yes")
     with pytest.raises(InputError, match="some labels have to mean"):
         load(folder, supported="0,1")

@@ -61,19 +61,19 @@ WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     "pickled weights": (pickled, "pytorch_model.bin: the checkpoint holds a pickle"),
     "code": (
         lambda at: in_torch(at, auto_map={"AutoModelForSeq2SeqLM": "code.Model"}),
-        "more than model.safetensors, which may run code.*found: 'auto_map'",
+        "more than model.safetensors, which may run code.*found 'auto_map'",
     ),
     "adapter": (
         lambda at: (in_torch(at) / "adapter_config.json").write_text("{}"),
-        "more than model.safetensors.*found: 'adapter_config.json'",
+        "more than model.safetensors.*found 'adapter_config.json'",
     ),
     "other weights": (
         lambda at: in_torch(at, transformers_weights="other.safetensors"),
-        "more than model.safetensors.*found: 'transformers_weights'",
+        "more than model.safetensors.*found 'transformers_weights'",
     ),
     "quantised": (
         lambda at: in_torch(at, quantization_config={"quant_method": "awq"}),
-        "more than model.safetensors.*found: 'quantization_config'",
+        "more than model.safetensors.*found 'quantization_config'",
     ),
 }
 
