@@ -87,7 +87,9 @@ def test_an_import_that_fails_leaves_no_nodes(
         item_line("q4", "who"),
     ]
     path = write_lines(tmp_path / "more.jsonl", more)
-    with pytest.raises(InputError, match=r"more.jsonl, line 8, process.id: no line before this one"):
+    with pytest.raises(
+        InputError, match=r"more.jsonl, line 8, process.id: no line before this one"
+    ):
         filled.import_records("d", read(path))
     assert n_rows(settings) == (1, len(NODES))
     assert filled.record("d", "q1").item.process is not None
