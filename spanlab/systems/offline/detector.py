@@ -16,7 +16,7 @@ Each step is a module of its own:
    ``training``, ``learners`` and ``synthetic`` make it.
 6. ``spans`` joins words; what a passage has word for word is not doubted.
 7. ``code`` compares commands, options and names in code with what passages show of them.
-8. ``replies`` compares a yes, a no or a reply of a few words with the sentence that answers.
+8. ``replies`` compares a yes, a no or a name with the sentence that answers the question.
 9. ``rivals``, ``sides`` and ``amounts`` find what refutes a span; else a sentence is the closest.
 
 The labelled answers weigh 1 in training; sentences of the passages, the same with errors put in,
@@ -259,7 +259,8 @@ class Explainer:
         if self._described.passages.empty:
             return SpanExplanation(None, ())
         if self._reply and stretch.first in self._reply.words:
-            quote = self._quote(self._reply.position, "this answers the question otherwise")
+            note = "this answers the question otherwise" if self._reply.is_sure else None
+            quote = self._quote(self._reply.position, note)
             return SpanExplanation(None, (quote,))
         refuting = self._refuting(stretch)
         if refuting:

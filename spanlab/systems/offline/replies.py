@@ -2,7 +2,7 @@
 
 The model rates words, and a word such as "no" stands in every passage. But where a sentence of the
 passages speaks of all that the question asks, a plain yes or no has to agree with it, and a reply
-of a few words has to be in it.
+that is a rare name has to be in it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LEAST_ASKED = 2  # words that a question has to ask about: one alone stands in 
 _LONGEST_REPLY = 5  # words of a reply that gives a name or number and says nothing else
 _SAME = 80  # rapidfuzz ratio in [0, 100] from which two words are forms of one
 _SHORTEST = 4  # letters from which on a word may match a similar one
-_SURE = 0.6  # all six such replies in Mu-SHROOM's validation set are wrong, but they are only six
+_SURE = 0.6  # all four such replies in Mu-SHROOM's validation set are wrong, but they are only four
 
 
 class _Polarity(NamedTuple):
@@ -60,6 +60,7 @@ class RefutedReply(NamedTuple):
 
     words: range
     position: int
+    is_sure: bool = True  # a name may be another one's, as "Britain" is the United Kingdom's
 
     def doubt(self, probs: Column) -> Column:
         """Raise the probabilities of the reply's words; their order stays."""
@@ -79,7 +80,7 @@ def refuted_reply(described: AnswerFeatures, question: str, lang: str) -> Refute
     """
     answer, asked = described.answer, read(question)
     polarity = _POLARITY.get(base(lang), _SILENT)
-    yes_or_no = bool(len(answer)) and answer.forms[0] in polarity.yes | polarity.no
+    yes_or_no = _says_yes_or_no(answer, polarity)
     short = 0 < len(answer) <= _LONGEST_REPLY and answer.sentence[-1] == 0
     if not (yes_or_no or short) or not polarity.negations.isdisjoint(asked.forms):
         return None
@@ -89,15 +90,42 @@ def refuted_reply(described: AnswerFeatures, question: str, lang: str) -> Refute
         return None
     position = described.passages.positions(sentences[0])[0]
     if not yes_or_no:
-        words = _content(described, answer)
-        there = _forms(described, sentences)
-        missing = words and not any(_like(word, there) for word in words)
-        return RefutedReply(range(len(answer)), position) if missing else None
+        is_other = _names_another(described, asked, sentences)
+        return RefutedReply(range(len(answer)), position, is_sure=False) if is_other else None
     if not _turned(described, sentences, polarity):
         return None
     first = range(answer.sentence.count(0))
     more = [at for at in first[1:] if not (described.stop[at] or _like(answer.forms[at], topic))]
     return RefutedReply(first[:1] if more else first, position)
+
+
+def _says_yes_or_no(answer: TokenizedText, polarity: _Polarity) -> bool:
+    """Return whether an answer begins with yes or no, before a sign: "No idea" says neither."""
+    if not len(answer) or answer.forms[0] not in polarity.yes | polarity.no:
+        return False
+    return len(answer) == 1 or bool(answer.text[answer.ends[0] : answer.starts[1]].strip())
+
+
+def _names_another(
+    described: AnswerFeatures, asked: TokenizedText, sentences: Sequence[int]
+) -> bool:
+    """Return whether a reply of rare names alone is in no sentence, and these have another one.
+
+    Of other words, such as "unknown" or "two", nobody can tell that they are not meant there.
+    """
+    answer, passages = described.answer, described.passages
+    frequency = described.table[:, described.names.index("frequency")]
+    stated = [at for at in range(len(answer)) if not described.stop[at]]
+    words = [answer.text[answer.starts[at] : answer.ends[at]] for at in stated]
+    are_names = bool(words) and all(
+        word[0].isupper() and not word.isupper() and not frequency[at]  # "UK" is short for others
+        for at, word in zip(stated, words, strict=True)
+    )
+    known = described.stops.union(asked.forms)
+    there = [at for number in sentences for at in passages.positions(number)]
+    has_other = any(passages.capital[at] and passages.forms[at] not in known for at in there)
+    forms = _forms(described, sentences)
+    return are_names and has_other and not any(_like(answer.forms[at], forms) for at in stated)
 
 
 def _content(described: AnswerFeatures, text: TokenizedText) -> list[str]:

@@ -9,6 +9,7 @@ from spanlab.systems.offline.detector import OfflineDetector
 from spanlab.systems.offline.model import SHIPPED, load
 
 LAKE = "The Serpentine is a lake in Hyde Park, London."
+BRITAIN = "London is the capital of the United Kingdom, a country in Europe."
 CAPITAL = "Canberra is the capital of Australia. Sydney is its largest city."
 
 
@@ -31,8 +32,6 @@ def annotated(lang: str, question: str, answer: str, passage: str) -> Annotation
             "Ada did not win the prize in 1990.",
             "Yes",
         ),
-        ("en", "What is the capital of Australia?", "Sydney", CAPITAL, "Sydney"),
-        ("en", "When was the tower built?", "In 1901.", "The tower was built in 1889.", "In 1901"),
         (
             "es",
             "¿Hay un lago en el parque?",
@@ -72,6 +71,13 @@ def test_what_another_sentence_answers_otherwise_is_marked_and_refuted(
     [
         ("en", "What is the capital of Australia?", "Canberra", CAPITAL),
         ("en", "Is there a lake in Hyde Park?", "Yes, there is.", LAKE),
+        ("en", "Is there a lake in Hyde Park?", "No idea.", LAKE),
+        ("en", "How many moons does Mars have?", "2", "Mars has two moons."),
+        ("en", "How many moons does Mars have?", "Two.", "Mars has 2 moons."),
+        ("en", "When was the tower built?", "I don't know.", "The tower was built in 1889."),
+        ("en", "Who built the tower?", "Unknown", "The tower was built by Gustave Eiffel."),
+        ("en", "Which country is London the capital of?", "The UK", BRITAIN),
+        ("en", "Which country is London the capital of?", "Britain", BRITAIN),
         ("en", "Is the tower in Rome?", "No, the tower is in Paris.", "The tower is in Paris."),
         ("en", "Is there no lake in Hyde Park?", "No, there is none.", LAKE),
         (
@@ -88,6 +94,13 @@ def test_what_the_passages_answer_alike_or_leave_open_is_refuted_by_nothing(
 ) -> None:
     annotation = annotated(lang, question, answer, passage)
     assert not [quote for span in annotation.spans for quote in span.evidence if quote.note]
+
+
+def test_a_name_that_the_sentence_does_not_have_is_marked_beside_what_it_says() -> None:
+    annotation = annotated("en", "What is the capital of Australia?", "Sydney", CAPITAL)
+    assert [(part.start, part.end) for part in annotation.hard or ()] == [(0, 6)]
+    (quote,) = annotation.spans[0].evidence
+    assert (quote.stance, quote.text) == ("closest", "Canberra is the capital of Australia.")
 
 
 @pytest.mark.parametrize("sign", [".", ")", " -"])
