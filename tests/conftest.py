@@ -148,10 +148,16 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(inner)
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
     """Let the garbage collector pass over what all tests keep: a tenth of their processor time."""
-    gc.collect()
-    gc.freeze()
+    gc.disable()  # what is imported stays, and would be looked through again and again
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

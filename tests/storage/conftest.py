@@ -29,7 +29,7 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
 
 @pytest.fixture(scope="session", params=_BACKENDS)
 def new_database(request: pytest.FixtureRequest) -> Callable[[Path], Settings]:
-    """Make a database that has all tables, and nothing in them."""
+    """Give a database that has all tables, and nothing in them; one at a time."""
     if request.param == "sqlite":
         migrated: Path = request.getfixturevalue("migrated_file")
 
@@ -39,8 +39,8 @@ def new_database(request: pytest.FixtureRequest) -> Callable[[Path], Settings]:
 
         return make
     server: Cluster = request.getfixturevalue("server")
-    template: str = request.getfixturevalue("migrated_template")
-    return lambda home: Settings(home=home, database_url=server.url(server.new_database(template)))
+    name: str = request.getfixturevalue("migrated_database")
+    return lambda home: Settings(home=home, database_url=server.emptied(name))
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def migrated_template(server: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
+def migrated_database(server: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The name of a PostgreSQL database that has all tables."""
     name = server.new_database()
     home = tmp_path_factory.mktemp("home")

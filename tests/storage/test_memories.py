@@ -158,9 +158,9 @@ asyncio.run(run())
 
 
 def test_two_processes_on_one_database_search_once_and_keep_once(
-    server: Cluster, migrated_template: str, tmp_path: Path
+    server: Cluster, migrated_database: str, tmp_path: Path
 ) -> None:
-    url = server.url(server.new_database(migrated_template))
+    url = server.emptied(migrated_database)
     command = [sys.executable, "-c", _WORKER, str(tmp_path), url]
     pipe = subprocess.PIPE
     start = partial(subprocess.Popen[str], command, stdin=pipe, stdout=pipe, text=True)

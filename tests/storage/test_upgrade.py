@@ -207,13 +207,14 @@ def test_a_database_that_is_too_old_is_refused_with_what_to_do(
     assert not (older.home / "backups").exists()
 
 
-def test_a_newer_database_is_refused(settings: Settings) -> None:
-    database = Database(settings.database_url)
+def test_a_newer_database_is_refused(empty: Settings) -> None:
+    Store.open(empty).close()
+    database = Database(empty.database_url)
     with database.writing() as connection:
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
     database.close()
     with pytest.raises(StoreError, match=r"revision 9999, this spanlab knows .* a newer spanlab"):
-        Store.open(settings)
+        Store.open(empty)
 
 
 def test_a_database_of_something_else_is_refused(empty: Settings) -> None:

@@ -23,6 +23,25 @@ _ABSENT = (
     "on Debian: apt-get install postgresql"
 )
 _NUMBERS = count()
+# Without triggers, which refuse that. Large tables are cut, small ones cheaper looked through.
+_EMPTY = """DO $$
+DECLARE name text;
+BEGIN
+    PERFORM pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid();
+    SET LOCAL session_replication_role = replica;
+    FOR name IN SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace
+        AND relkind = 'r' AND relname <> 'spanlab_revision' AND pg_relation_size(oid) > 0
+    LOOP
+        IF pg_relation_size(name::regclass) > 100000 THEN
+            EXECUTE format('TRUNCATE %I CASCADE', name);
+        ELSE
+            EXECUTE format('DELETE FROM %I', name);
+        END IF;
+    END LOOP;
+    PERFORM setval(format('%I', sequencename)::regclass, 1, false)
+        FROM pg_sequences WHERE schemaname = 'public' AND last_value IS NOT NULL;
+END $$"""
 
 
 @dataclass(frozen=True)
@@ -40,19 +59,28 @@ class Cluster:
             admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}".encode())
         return name
 
+    def emptied(self, name: str) -> str:
+        """Delete all that a database holds, and who is connected to it; return its URL.
+
+        It costs a tenth of a database of its own, and is as good unless tables are changed.
+        """
+        with self.connected(name) as admin:
+            admin.execute(_EMPTY)
+        return self.url(name)
+
     def url(self, name: str) -> str:
         """Return the URL of a database."""
         if self.address:
             return f"postgresql://spanlab@{self.address}:{self.port}/{name}"
         return f"postgresql://spanlab@/{name}?host={self.folder}"
 
-    def connected(self) -> psycopg.Connection[tuple[object, ...]]:
-        """Connect as the administrator."""
+    def connected(self, name: str = "postgres") -> psycopg.Connection[tuple[object, ...]]:
+        """Connect to a database as the administrator."""
         return psycopg.connect(
             host=str(self.folder),
             port=self.port,
             user="spanlab",
-            dbname="postgres",
+            dbname=name,
             autocommit=True,
         )
 
