@@ -29,7 +29,12 @@ from spanlab.storage.datasets import check_annotators, summary_of, with_progress
 
 _NAMED = 5  # annotators named in a message
 _OWN = (REPORT, *doors.exports())
-_ASKING = ("spanlab", "labelstudio", *_OWN)  # which say what a dataset asks, or nobody reads back
+_ASKING = (
+    "spanlab",
+    "parquet",
+    "labelstudio",
+    *_OWN,
+)  # which say what a dataset asks, or nobody reads back
 _PREVIEWED = 300_000  # bytes of the items in the preview of a report
 _SHOWN_AS = {"parquet": "csv", "huggingface": "spanlab"}  # in a preview
 _EVERYTHING = ExportChoice()
@@ -85,18 +90,20 @@ def export_dataset(
 def questions_left_out(settings: DatasetSettings, format: str) -> str:
     """Say which questions of a dataset do not come back with a file; "" if all do.
 
-    Tables keep what people responded, and not what was asked.
+    CSV and Hugging Face's files keep what people responded, and not what was asked.
     """
     asked = [question.name for question in (*settings.attributes, *settings.questions)]
     if format in _ASKING or not asked:
         return ""
     return (
         f"left out what the dataset asks ({', '.join(asked)}): responses are in tables, their "
-        "questions come back with spanlab's own JSONL"
+        "questions come back with spanlab's own JSONL and with parquet"
     )
 
 
-def push_dataset(store: Store, dataset: str, repository: str, *, public: bool = False) -> str:
+def push_dataset(
+    store: Store, dataset: str, repository: str, *, public: bool = False
+) -> tuple[str, str]:
     """Write a dataset with all annotations to Hugging Face's Hub; see ``hub.push``.
 
     Args:
@@ -106,7 +113,7 @@ def push_dataset(store: Store, dataset: str, repository: str, *, public: bool = 
         public: whether one that is made can be read by everybody.
 
     Returns:
-        Its address at the Hub.
+        Its address at the Hub, and what ``questions_left_out`` says of it.
 
     Raises:
         NotFoundError: the dataset does not exist.
@@ -114,10 +121,12 @@ def push_dataset(store: Store, dataset: str, repository: str, *, public: bool = 
     """
     with TemporaryDirectory() as folder:
         packed, files = Path(folder, "packed.zip"), Path(folder, "files")
-        export_dataset(store, dataset, packed, ExportChoice(format="huggingface"))
+        choice = ExportChoice(format="huggingface")
+        export_dataset(store, dataset, packed, choice)
         with zipfile.ZipFile(packed) as archive:
             archive.extractall(files)
-        return push(files, repository, public=public)
+        left_out = questions_left_out(summary_of(store, dataset).settings, choice.format)
+        return push(files, repository, public=public), left_out
 
 
 def preview_dataset(

@@ -184,7 +184,7 @@ def _ask_beside(name: str) -> UploadedFile | None:
 def _with_columns(choice: ImportChoice) -> ImportChoice:
     """Draw which records are read and what their columns are, if the first file has columns."""
     layout = _read_layout(choice)
-    if speakers_in(layout.samples):
+    if speakers_in(layout.samples).names:
         choice = choice.with_options(**_ask("speaker"))
         layout = _read_layout(choice)
     if len(layout.lists) > 1:

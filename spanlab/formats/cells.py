@@ -142,6 +142,9 @@ def chat_in(value: Any) -> Any:
     return (transcript(chat) or chat) if isinstance(chat, str) else chat
 
 
+_PRINTED: Final = frozenset(("predictions", "resps", "filtered_resps"))  # lists, also in a text
+
+
 def answer_in(value: Any, column: str) -> str | None:
     """Return a value as an answer: of messages the last one's, of a list its only element.
 
@@ -151,6 +154,7 @@ def answer_in(value: Any, column: str) -> str | None:
     Raises:
         InputError: it is a list of several values.
     """
+    value = parse_list(value) if column.lower() in _PRINTED else value
     value = plain_chat(_parse_object(value))
     if is_chat(value):
         return turn_of(value, column).answer
@@ -161,7 +165,7 @@ def answer_in(value: Any, column: str) -> str | None:
             "the answer is a list",
             field=column,
             found=value,
-            expected="one text; a mapping such as answer=texts.0 takes the first of a list",
+            expected=f"one text; --column answer={column}.0 takes the first of a list",
         )
     if isinstance(value, list):
         return answer_in(value[0], column) if value else None
@@ -390,15 +394,17 @@ def spans_in(value: Any, field: str, answer: str) -> tuple[Span, ...]:
     return tuple(_span(answer, part, f"{field}.{index}") for index, part in enumerate(parts))
 
 
-def hallucinated_in(fields: Mapping[str, Any], answer: str) -> Annotation | None:
+def hallucinated_in(fields: Mapping[str, Any], answer: str, column: str) -> Annotation | None:
     """Return what a record says of its answer as a whole; None if it says nothing.
 
     As nothing says which of its words are wrong, a hallucinated answer has a claim without a place.
+    The name of its column says so, too: "hallucinated_response".
     """
     name = judging_field(fields)
-    if name is None:
+    is_named = column.lower().startswith("hallucinated")
+    if name is None and not is_named:
         return None
-    is_wrong = _WHOLE[name][_word(fields[name])]
+    is_wrong = is_named if name is None else _WHOLE[name][_word(fields[name])]
     claims = (Claim(text=answer, verdict="not-supported"),) if is_wrong else ()
     return Annotation(annotator="gold", kind=AnnotatorKind.GOLD, claims=claims)
 
@@ -414,7 +420,9 @@ def _word(value: Any) -> str:
 
 _JUDGED: Final = {  # words that say so wherever they stand
     **dict.fromkeys(("hallucinated", "hallucination", "unfaithful", "ungrounded", "fail"), True),
+    **dict.fromkeys(("non-factual", "not attributable", "not fully attributable"), True),
     **dict.fromkeys(("not hallucinated", "factual", "faithful", "grounded", "pass"), False),
+    **dict.fromkeys(("attributable", "fully attributable"), False),
 }
 _YES: Final = {
     **_JUDGED,
@@ -426,7 +434,7 @@ _WHOLE: Final = {  # a field → what its words say of hallucinations
     **dict.fromkeys(("hallucination", "is_hallucination", "hallucinated", "is_hallucinated"), _YES),
     **dict.fromkeys(("hallucination_label", "has_hallucination"), _YES),
     **dict.fromkeys(("is_grounded", "is_faithful", "is_factual", "adherence_score"), _NO),
-    "label": _JUDGED,
+    **dict.fromkeys(("label", "begin_label", "attribution_label"), _JUDGED),
 }
 
 

@@ -29,7 +29,7 @@ _SPEAKER: Final = re.compile(r"\n(Human|User|Assistant|AI|Bot): ?")
 # The fields that may hold the role, …
 SAYS: Final = ("role", "from", "type", "sender", "speaker", "author")
 # … and the text
-HOLDS: Final = ("content", "value", "text", "message", "parts", "utterance", "output")
+HOLDS: Final = ("content", "value", "text", "message", "parts", "utterance", "output", "prompt")
 
 
 class ChatTurn(NamedTuple):
@@ -64,9 +64,16 @@ def plain_chat(value: Any) -> Any:
         value = _branch(value)
     if not isinstance(value, list) or not all(isinstance(turn, Mapping) for turn in value):
         return value
-    chat = [message for turn in value for message in _messages_in(without_classes(turn))]
+    turns = map(without_classes, map(_unwrapped, value))
+    chat = [message for turn in turns for message in _messages_in(turn)]
     times = [message["created_at"] for message in chat if "created_at" in message]
     return chat[::-1] if len(times) == len(chat) > 1 and times[0] > times[-1] else chat
+
+
+def _unwrapped(turn: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a message that is the one thing in an object, as of Grok; others as they are."""
+    inner = next(iter(turn.values())) if len(turn) == 1 else None
+    return inner if isinstance(inner, Mapping) and is_message(inner) else turn
 
 
 def _messages_in(turn: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -318,7 +325,14 @@ def _role(message: Mapping[str, Any]) -> str:
     return _ROLES.get(_role_of(message), "")
 
 
+# Where a message says only whether it is the user's.
+_OF_USER: Final = ("isCreatedByUser", "is_user", "isUser", "from_user", "fromUser")
+
+
 def _role_of(message: Mapping[str, Any]) -> str:
+    is_users = next((message[name] for name in _OF_USER if name in message), None)
+    if is_users is not None:
+        return "user" if str(is_users).lower() in ("true", "1") else "assistant"
     said = next((message[name] for name in SAYS if message.get(name)), None)
     role = str(said.get("role") if isinstance(said, Mapping) else said)
     return role.lower().removesuffix("_message")

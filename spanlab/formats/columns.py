@@ -84,19 +84,22 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
     "question": (
         *_cross(_PERSON, _QUESTIONS),
         "instance input text",  # of HELM, whose prompt has examples before it
+        "origin prompt",  # of OpenCompass
         *("question", "query", "problem", "prompt", "instruction", "model input", "input"),
         "inputs",
-        *("dialogue history", "prompt raw", "questions", "prompts"),
+        *("dialogue history", "prompt raw", "full prompt", "questions", "prompts"),
         *("messages", "contents", "conversation", "conversations", "chat", "dialogue", "dialog"),
         *("request body", "request", "message", "context"),
     ),
     "answer": (
-        "model output text",
+        *("model output text", "sample score score prediction"),  # of HELM and EvalScope
         *_cross(_MODEL, _ANSWERS),
-        *("filtered resps", "resps", "prediction", "predicted", "response", "output", "outputs"),
-        *("completion", "generation", "generated", "reply", "replies", "hypothesis", "answer"),
-        *("result", "summary", "responses"),
-        *("choices message content", "response body", "text", "claim", "statement", "sentence"),
+        *("filtered resps", "resps", "prediction", "predicted", "pred", "response", "output"),
+        *("outputs", "completion", "generation", "generated", "reply", "replies", "hypothesis"),
+        *("predictions", "answer string", "answer", "result", "summary", "responses", "decoded"),
+        "machine summaries",
+        *("choices message content", "response body", "ai", "text", "claim", "statement"),
+        "sentence",
     ),
     "reference": (
         *_cross(_RIGHT, ("answer", "output", "response", "text", "summary")),
@@ -108,6 +111,7 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
         *("passages", "passage", "contexts", "context", "documents", "document", "docs", "doc"),
         *("chunks", "chunk", "nodes", "snippets", "source", "sources", "evidence", "knowledge"),
         *("article", "facts", "premise", "reference contexts", "reference context", "results"),
+        *("grounding", "retrieval result", "wiki bio text"),
         *("gold contexts", "gold context", "gold passages", "gold documents"),
     ),
     "spans": (
@@ -122,6 +126,9 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
     ),
 }
 
+_SUMMARIES: Final = ("summary", "summaries", "decoded")  # of what stands in "text"
+_SEVERAL: Final = frozenset(("response", "responses", "output", "outputs", "machine summaries"))
+
 _KNOWN: Final = {"answer": "answer or response or output or LLM output"}  # as an error names them
 FIELDS: Final = (
     *("id", "lang", "question", "answer", "passages", "spans", "messages", "reference", "model"),
@@ -135,10 +142,21 @@ _ASIDE: Final = frozenset(
         *("metric", "metrics", "test", "error", "usage", "answers"),
     )
 )
-# What stands in these was given to a model. These are whole names: "request response" holds both.
+# What stands in these was given to a model, or found for it. These are whole names: "request
+# response" holds both.
 _GIVEN: Final = frozenset(
-    ("request", "request body", "params", "model input", "input", "inputs", "prompt", "kwargs")
+    (
+        *("request", "request body", "params", "model input", "input", "inputs", "prompt"),
+        *("kwargs", "passages", "contexts", "documents", "docs", "chunks", "snippets"),
+        *("sources", "evidence"),
+    )
 )
+
+
+def is_given(path: str) -> bool:
+    """Say whether what stands at a path was given to a model, or found for it, by its name."""
+    return not _GIVEN.isdisjoint(map(words_of, path.split(".")))
+
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BETWEEN = re.compile(r"[\W_]+")
@@ -205,7 +223,12 @@ def map_columns(
             for path in paths_found
             if not any(f"{path}.".startswith(f"{t}.") for t in used_columns)
         ]
-        if field not in mapping and (guess := _guess(field, free, samples)) is not None:
+        if field in mapping:
+            continue
+        guess = _guess(field, free, samples)
+        if field == "passages" and words_of(mapping.get("answer", "")).endswith(_SUMMARIES):
+            guess = guess or next((path for path in free if words_of(path) == "text"), None)
+        if guess is not None:
             mapping[field] = guess
     if needed is not None and needed not in mapping and "messages" not in mapping:
         _refuse_lists(_guess(needed, paths_found, ()), samples)
@@ -249,6 +272,8 @@ def model_in(column: str) -> str | None:
     if named := PROVIDER.match(column):
         return named[1]
     noun = _OF_ANSWER.search(column)
+    if noun and noun.start() and _BETWEEN.sub("", _OF_ANSWER.sub("", column[noun.end() :])):
+        return None  # samples of it, or scores
     name = (column[: noun.start()] + column[noun.end() :] if noun else column).strip("_-. ")
     words = " ".join(_BETWEEN.split(name.lower()))  # ChatGPT is one word
     is_model = _FAMILY.match(words) if noun else _FAMILY_ALONE.fullmatch(words)
@@ -270,9 +295,18 @@ def _guess(
         for words, column in names:
             if words == name and _can_hold(field, column, samples):
                 return column
+            if words == name in _SEVERAL and field == "answer" and _are_several(column, samples):
+                return None  # what has a weaker name is what the answers are about
     if field == "answer":  # some name a column of answers by its model
-        return next((column for column in paths_found if model_in(column)), None)
-    return None
+        named = next((column for column in paths_found if model_in(column)), None)
+        if named is not None:
+            return named
+    if field not in {"id", "lang", "question", "answer"}:
+        return None
+    empty = {
+        words: column for words, column in names if "." not in column and _is_empty(column, samples)
+    }
+    return next((empty[name] for name in COMMON[field] if name in empty), None)
 
 
 def _names(columns: Sequence[str], field: str) -> Iterator[tuple[str, str]]:
@@ -295,6 +329,19 @@ def _names(columns: Sequence[str], field: str) -> Iterator[tuple[str, str]]:
                 yield words_of(" ".join(path[count:])), column
 
 
+def _are_several(column: str, samples: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether a column holds lists of texts."""
+    values = [sample.get(column) for sample in samples]
+    are_texts = [
+        isinstance(v, list) and len(v) > 1 and all(isinstance(t, str) for t in v) for v in values
+    ]
+    return bool(values) and all(are_texts)
+
+
+def _is_empty(column: str, samples: Sequence[Mapping[str, Any]]) -> bool:
+    return all(is_missing(value_at(sample, column)) for sample in samples)
+
+
 def _can_hold(field: str, column: str, samples: Sequence[Mapping[str, Any]]) -> bool:
     """Say whether what stands in a column can be a field's; always so without samples."""
     if not samples:
@@ -302,8 +349,7 @@ def _can_hold(field: str, column: str, samples: Sequence[Mapping[str, Any]]) -> 
     values = [value_at(sample, column) for sample in samples]
     values = [value for value in values if not is_missing(value)]
     if not values:
-        # An empty column is one, unless it lies inside others.
-        return "." not in column and field in {"id", "lang", "question", "answer"}
+        return False
     if field == "id" and words_of(column) != "id" and len(set(map(str, values))) < len(values):
         return False
     if field == "answer" and "." in column and all(map(_is_number, values)):
@@ -353,7 +399,7 @@ def _is_evidence(value: Any, column: str) -> bool:
         value = list(value.values())  # texts by their titles
     parts = value if isinstance(value, list) else [value]
     texts = [has_text(as_passage(part)) for part in parts if not says_nothing(part)]
-    return all(texts)
+    return all(texts) and (bool(texts) or "." not in column)
 
 
 def _is_marked(value: Any, column: str) -> bool:

@@ -15,7 +15,7 @@ from spanlab.formats.known.jsonl import SpanlabReader
 from spanlab.formats.known.tabular import TableReader
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.registry import formats, reader_of
-from spanlab.formats.shapes import is_row
+from spanlab.formats.shapes import is_row, lists_records
 
 _OWN = "spanlab"
 _HINTS = (
@@ -72,7 +72,11 @@ def _owner_of(file: InputFile) -> str | None:
     owner = next((name for name, reader in readers.items() if reader.owns(file)), None)
     reader = None if owner is None else readers[owner]
     if reader is not None and issubclass(reader, TableReader):
-        cells = dict.fromkeys(reader(file, ReadOptions()).columns())
+        table = reader(file, ReadOptions())
+        cells = dict.fromkeys(table.columns())
+        is_nested = any("." in column for column in cells)
+        if is_nested and lists_records(next(row.readable for row in table.given())):
+            return "json"
         return next((name for name in _formats_of(cells) if readers[name].in_parquet), owner)
     if owner is None and file.path.is_dir():
         folders = (reader.folder for reader in readers.values() if reader.folder)
@@ -82,6 +86,12 @@ def _owner_of(file: InputFile) -> str | None:
             expected=f"a file, or {', or '.join(folders)}",
         )
     return owner
+
+
+def table_of(file: InputFile) -> type[TableReader] | None:
+    """Return the reader of a table that is no text, as of parquet; None for another file."""
+    owner = next((reader for reader in map(reader_of, formats()) if reader.owns(file)), None)
+    return owner if owner is not None and issubclass(owner, TableReader) else None
 
 
 def _first_value(file: InputFile) -> list[dict[str, object]]:

@@ -179,7 +179,7 @@ class NoAnswer(InputError):  # noqa: N818 - not a mistake in the file: a call of
 # Where a passage has its text, and what it is called, in other people's words.
 _TEXTS = (
     *("text", "content", "page_content", "pageContent", "passage", "document", "chunk", "snippet"),
-    "page_snippet",
+    *("page_snippet", "passage_text", "paragraph_text", "contents", "contexts", "sentences"),
     *("body", "chunk_text", "node", "payload", "entity", "_source", "properties", "cited_text"),
 )
 
@@ -319,9 +319,38 @@ def ours(passages: GivenPassages) -> tuple[Passage, ...]:
 
 
 def out_of_list(value: Any) -> Any:
-    """Return the one list that is in a list, as vector databases answer; others as they are."""
-    is_one = isinstance(value, list) and len(value) == 1 and isinstance(value[0], list)
+    """Return passages that are packed together as a list; any other value as it is.
+
+    That is the one list in a list, as vector databases answer; the columns of a table, ``{"text":
+    […], "title": […]}``; and titles with their sentences, ``[[title, [sentence, …]], …]``.
+    """
+    if isinstance(value, dict):
+        texts = next((value[n] for n in _TEXTS if isinstance(value.get(n), list)), [])
+        columns = {
+            name: column
+            for name, column in value.items()
+            if isinstance(column, list) and len(column) == len(texts)
+        }
+        if texts and not has_text(value):
+            rows = zip(*columns.values(), strict=True)
+            return [dict(zip(columns, map(_joined, row), strict=True)) for row in rows]
+    if not isinstance(value, list):
+        return value
+    if value and all(map(_is_titled, value)):
+        return [{"title": title, "text": _joined(sentences)} for title, sentences in value]
+    is_one = len(value) == 1 and isinstance(value[0], list)
     return value[0] if is_one and not is_scored(value[0]) else value
+
+
+def _is_titled(value: Any) -> bool:
+    is_pair = isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)
+    return is_pair and isinstance(value[1], list) and all(isinstance(s, str) for s in value[1])
+
+
+def _joined(value: Any) -> Any:
+    """Return the sentences of a text as one text; any other value as it is."""
+    are_sentences = isinstance(value, list) and all(isinstance(part, str) for part in value)
+    return " ".join(map(str.strip, value)) if are_sentences else value
 
 
 def passages_of(value: Any, field: str) -> tuple[Passage, ...]:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from spanlab.base.errors import InputError, UsageError
 from spanlab.formats.common_labels import in_common_labels
 from spanlab.formats.contexts import ContextFiles
-from spanlab.formats.detect import detect
+from spanlab.formats.detect import detect, table_of
 from spanlab.formats.field_report import FieldReport
 from spanlab.formats.files import InputFile
-from spanlab.formats.known.tabular import RecordLayout
+from spanlab.formats.known.tabular import MappedReader, RecordLayout, TableReader
 from spanlab.formats.read_options import ReadOptions, RejectedRecord
 from spanlab.formats.reader import FormatReader, NoAnswer
 from spanlab.formats.registry import formats, reader_of
@@ -71,8 +71,6 @@ def table_layout(path: Path, options: ReadOptions | None = None) -> RecordLayout
         InputError: the file is missing, empty, broken or of no known format.
         UsageError: there is no format of the name asked for.
     """
-    from spanlab.formats.known.tabular import MappedReader, RecordLayout
-
     read_options = options or ReadOptions()
     reader = _make_reader(_input_file(path, read_options), read_options)
     return reader.layout() if isinstance(reader, MappedReader) else RecordLayout()
@@ -86,8 +84,11 @@ def _make_reader(file: InputFile, options: ReadOptions) -> FormatReader:
     name = options.format
     if name == "auto":
         name = detect(file.path, options.name, options.encoding)
+    table = table_of(file)
     if options.columns and options.format == "auto" and name == "claims":
-        name = "csv"  # whoever maps its columns knows it for another table
+        name = (
+            "csv" if table is None else "parquet"
+        )  # whoever maps its columns knows it for another
     make = reader_of(name)
     if options.records is not None and name != "json":
         raise UsageError(
@@ -103,6 +104,8 @@ def _make_reader(file: InputFile, options: ReadOptions) -> FormatReader:
         raise UsageError(
             f"{file.name} is {name}, which has no columns to map; {', '.join(mapped)} have"
         )
+    if table is not None and not issubclass(make, TableReader):
+        file = table(file, options).as_lines()
     return make(file, options)
 
 

@@ -8,12 +8,15 @@
 | ``{"7": {"question": q, "answer": a}, …}`` | each object, with its key as id |
 | ``{"prompt": {"text": q, "replies": [{"text": a, …}, …]}}`` | every message of the tree |
 | ``{"dialog": 7, "turns": [{"question": q, "answer": a}, …]}`` | each turn |
+| ``{"question": q, "answers": {"model-a": a, …}}`` | each answer, with its model |
+| ``{"question": q, "outputs": [{"model": "a", "text": a}, …]}`` | … |
 | ``["question", "answer"]``, then ``[q, a]`` | the lists behind the first, which names cells |
 | ``[{"role": …, "content": …}, …]`` | the chat that it is |
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, product, zip_longest
 from typing import Any, Final, TypeGuard
@@ -22,8 +25,9 @@ from pydantic_core import from_json, to_json
 
 from spanlab.base.errors import InputError
 from spanlab.formats.chats import is_chat, pairs_apart, plain_chat
-from spanlab.formats.columns import map_columns
+from spanlab.formats.columns import map_columns, model_in, words_of
 from spanlab.formats.files import FileRow, InputFile
+from spanlab.formats.reader import parse_list
 
 Row = Mapping[str, Any]
 
@@ -42,7 +46,8 @@ def records_in(value: Any) -> list[Row]:
     """
     if not is_object(value):
         return []
-    inside = () if _names_answer(value) else filter(is_object, value.values())
+    held = (v for name, v in value.items() if not _is_of_answers(name) and is_object(v))
+    inside = () if _names_answer(value) else held
     return next(filter(None, map(_records_of, (value, *inside))), [])
 
 
@@ -77,7 +82,10 @@ def _table_in(value: Any) -> list[Row]:
     """Return the rows of an object that is a table, a tree or a list; none for another value."""
     if not is_object(value):
         return []
-    if listed := list(_in_tree(value.get("prompt"), None)) or _turns_in(value):
+    roots = value.get("messages", [value.get("prompt")])
+    trees = roots if isinstance(roots, list) and any(map(_is_tree, roots)) else ()
+    listed = list(chain.from_iterable(_in_tree(root, None) for root in trees))
+    if listed := listed or _listed_in(value)[1]:
         return listed
     header, rows = (next((value[n] for n in names if n in value), None) for names in _TABLE)
     if not (isinstance(header, list) and isinstance(rows, list)):
@@ -86,31 +94,83 @@ def _table_in(value: Any) -> list[Row]:
     return [dict(zip(named, row, strict=False)) for row in rows if isinstance(row, list)]
 
 
-def _in_tree(message: Any, parent: Any) -> Iterator[Row]:
-    """Yield a message of a tree of OpenAssistant, and all that reply to it; none of another."""
-    if not (is_object(message) and isinstance(message.get("replies"), list)):
-        return
-    yield {**{k: v for k, v in message.items() if k != "replies"}, "parent_id": parent}
-    for reply in message["replies"]:
-        yield from _in_tree({"replies": [], **reply}, message.get("message_id"))
+_REPLIES: Final = ("replies", "children")  # of OpenAssistant, which do not say to what; LibreChat
 
 
-def _turns_in(value: Row) -> list[Row]:
-    """Return records that are listed in one that has no answer of its own, with what it has."""
-    for name, parts in value.items():
+def _is_tree(message: Any) -> bool:
+    """Say whether a message has those that reply to it in it."""
+    replies = [message.get(name) for name in _REPLIES] if is_object(message) else []
+    return any(isinstance(inner, list) and any(map(is_object, inner)) for inner in replies)
+
+
+def _in_tree(message: Row, parent: Any) -> Iterator[Row]:
+    """Yield a message of a tree, and all that reply to it."""
+    own = {k: v for k, v in message.items() if k not in _REPLIES}
+    yield {**own, "parent_id": parent} if "replies" in message else own
+    for name in _REPLIES:
+        for reply in message.get(name) or ():
+            yield from _in_tree({name: [], **reply}, message.get("message_id"))
+
+
+_ASKED: Final = frozenset(("question", "messages"))
+
+
+def _listed_in(value: Row) -> tuple[str, list[Row]]:
+    """Return records that are listed in one that has no answer of its own, with what it has.
+
+    They are the turns of a talk, or what several models answered to its question. The name of
+    the field that they are in stands before them; "" for none.
+    """
+    for name, listed in value.items():
+        parts = _said_by_models(name, listed) or listed
         if not (isinstance(parts, list) and parts and all(map(is_object, parts))):
             continue
         around = {k: v for k, v in value.items() if k != name}
-        asked = map_columns(list(parts[0]), None, needed=None)
-        is_said = isinstance(parts[0].get(asked.get("answer")), str)  # DynamoDB's are objects
-        if is_said and not asked.keys().isdisjoint(("question", "messages")):
-            own = map_columns(list(around), None, needed=None)
+        inside = map_columns(list(parts[0]), None, needed=None)
+        own = map_columns(list(around), None, needed=None)
+        are_models = "model" in inside and _is_of_answers(name)
+        is_asked = bool(_ASKED & (inside | (own if are_models else {})).keys())
+        is_said = isinstance(parts[0].get(inside.get("answer")), str)  # DynamoDB's are objects
+        if is_said and is_asked:
             base = around.pop(own.get("id", "id"), None)
-            numbered = enumerate(parts, start=1)
-            ids = ({} if base is None else {"id": f"{base}-{n}"} for n, _ in numbered)
+            behind = ("" if are_models else f"-{n}" for n, _ in enumerate(parts, start=1))
+            ids = ({} if base is None else {"id": f"{base}{number}"} for number in behind)
             rows: list[Row] = [{**around, **i, **part} for i, part in zip(ids, parts, strict=True)]
-            return [] if own.keys() & {"answer", "messages"} else rows
-    return []
+            is_one = "answer" in own or ("messages" in own and not are_models)
+            return ("", []) if is_one else (name, rows)
+    return "", []
+
+
+def lists_records(value: Any) -> str:
+    """Return the field in which a record lists several, with an answer each; "" for none."""
+    return _listed_in(value)[0] if is_object(value) else ""
+
+
+# Where answers of several models stand, by the last word of its name, …
+_SAID: Final = frozenset(
+    ("answers", "outputs", "responses", "completions", "generations", "predictions")
+)
+# … and words of what they are called, beside those of families of models.
+_CALLED: Final = re.compile(r"(?i)(?<![a-z])(?:model|llm|system|baseline|bot|rag)(?![a-z])|/")
+
+
+def _is_of_answers(name: str) -> bool:
+    return words_of(name).rpartition(" ")[2] in _SAID
+
+
+def _said_by_models(name: str, value: Any) -> list[Row]:
+    """Return answers by the names of their models as a list; nothing for other values."""
+    if not is_object(value) or not value or not _is_of_answers(name):
+        return []
+    are_texts = all(isinstance(text, str) for text in value.values())
+    if are_texts and all(model_in(key) or _CALLED.search(key) for key in value):
+        return [{"model": key, "answer": text} for key, text in value.items()]
+    are_answers = all(is_object(part) and _names_answer(part) for part in value.values())
+    return [{"model": key, **part} for key, part in value.items()] if are_answers else []
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 _SIDES: Final = tuple(product(("user", "human"), ("assistant", "ai", "bot")))
@@ -125,6 +185,13 @@ def with_messages(record: Row) -> Row:
         if all(isinstance(record.get(side), str) for side in sides):
             rest = {k: v for k, v in record.items() if k not in sides}
             return {**rest, "messages": pairs_apart([[record[side] for side in sides]])}
+    if is_chat(chat := plain_chat(record.get("responses"))):  # Grok's
+        return {**{k: v for k, v in record.items() if k != "responses"}, "messages": chat}
+    asked, said = (parse_list(record.get(name)) for name in ("prompt", "response"))
+    if all(isinstance(each, list) and each and all(map(_is_text, each)) for each in (asked, said)):
+        rest = {k: v for k, v in record.items() if k not in ("prompt", "response")}
+        pairs = [list(pair) for pair in zip(asked, said, strict=False)]
+        return {**rest, "messages": pairs_apart(pairs)}  # the turns of LMSYS's arena
     choices = record.get("choices")
     said = choices[0].get("turns") if isinstance(choices, list) and choices else None
     if not isinstance(said, list):

@@ -10,7 +10,7 @@ are, or those before it that have the same chat's id.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from pydantic_core import to_json
@@ -35,7 +35,7 @@ class Thread(NamedTuple):
     """The columns by which messages are joined; "" for one that is not there."""
 
     role: str
-    text: str
+    texts: Collection[str]
     own: str
     parent: str
     chat: str
@@ -106,7 +106,7 @@ class Thread(NamedTuple):
         return path[::-1]
 
     def _record(self, path: Sequence[Mapping[str, Any]], name: Any) -> dict[str, Any]:
-        about = {k: v for k, v in path[-1].items() if k not in (self.role, self.text)}
+        about = {k: v for k, v in path[-1].items() if k not in (self.role, *self.texts)}
         about.pop(self.own, None)
         return {"id": name, "messages": path, **about}
 
@@ -120,19 +120,23 @@ def thread_in(samples: Iterable[Mapping[str, Any]]) -> Thread | None:
         return None
     messages = [first, *map(_unpacked, given)]
     both_speak = any(map(is_user, messages)) and any(map(is_said_by_model, messages))
-    if not both_speak or {places} != set(map(places_in, messages)):
+    found = dict.fromkeys(map(places_in, messages))
+    texts = {one.text: None for one in found if one is not None and one.role == places.role}
+    if not both_speak or None in found or len(texts) < len(found):
         return None
     columns = tuple(first)
-    if map_columns(columns, None, needed=None).get("answer", places.text) != places.text:
+    if map_columns(columns, None, needed=None).get("answer", places.text) not in texts:
         return None
     named = {words_of(column): column for column in reversed(columns)}
     own, parent, chat = (
         next((named[name] for name in names if name in named), "")
         for names in (_OWN, _PARENT, _CHAT)
     )
-    made_of = dict.fromkeys(name if name in as_given else "message" for name in places)
+    said_in = (places.role, *texts)
+    inside = first.keys() - as_given.keys()
+    made_of = dict.fromkeys("message" if name in inside else name for name in said_in)
     sources = {"messages": ", ".join(made_of), "id": own}
-    return Thread(*places, own, parent if own else "", chat, sources)
+    return Thread(places.role, tuple(texts), own, parent if own else "", chat, sources)
 
 
 _NAMES: Final = (
@@ -149,15 +153,37 @@ def speaker_of(message: Mapping[str, Any]) -> str:
     return name if isinstance(name, str) and has_text and places_in(message) is None else ""
 
 
-def speakers_in(messages: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return who speaks in messages that have names and no roles; none for other records."""
+_FEW: Final = 5  # names that may be those of a chat in which nobody speaks twice
+
+
+class Speakers(NamedTuple):
+    """Who speaks in records that have names and no roles, and whether they are sure to be a talk.
+
+    Texts of authors look the same: a talk shows in somebody who speaks twice, or in a field.
+    """
+
+    names: Sequence[str] = ()
+    is_talk: bool = False
+
+
+def speakers_in(messages: Sequence[Mapping[str, Any]]) -> Speakers:
+    """Return who speaks in messages that have names and no roles; nobody for other records."""
     speakers = list(map(speaker_of, messages))
+    names = list(dict.fromkeys(speakers))
     fields = map_columns(tuple(messages[0]) if messages else (), None, needed=None)
     means_other = {fields.get("question"), fields.get("answer")} - {None, *HOLDS}
-    talk = {words_of(name) for message in messages for name in message}
-    is_talk = bool(talk & {*_CHAT, *_NAMES[:4]}) or len(set(speakers)) < len(speakers)
-    is_one = all(speakers) and is_talk and not means_other
-    return list(dict.fromkeys(speakers)) if is_one and len(set(speakers)) > 1 else []
+    if means_other or not all(speakers) or len(names) < 2:
+        return Speakers()
+    fields_there = {words_of(name) for message in messages for name in message}
+    is_talk = bool(fields_there & {*_CHAT, *_NAMES[:4]}) or len(names) < len(speakers)
+    return Speakers(names, is_talk) if is_talk or len(names) <= _FEW else Speakers()
+
+
+def model_beside_user(messages: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return who speaks with a user in messages of which the model's have a name and no role."""
+    named = {speaker_of(message) for message in messages if not is_user(message)}
+    is_one = len(named) == 1 and any(map(is_user, messages))
+    return named.pop() or None if is_one else None
 
 
 def with_roles(value: Any, model: str) -> Any:
@@ -168,6 +194,8 @@ def with_roles(value: Any, model: str) -> Any:
         return value
     if name := speaker_of(value):
         return {"role": "assistant" if name == model else "user", **value}
+    if is_user(value):
+        return {"role": "user", **value}
     return {field: with_roles(inner, model) for field, inner in value.items()}
 
 

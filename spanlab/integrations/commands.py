@@ -71,5 +71,7 @@ def push(
     from spanlab.data.exporting import push_dataset
 
     with Store.open() as store:
-        where = push_dataset(store, dataset, repository, public=public)
+        where, left_out = push_dataset(store, dataset, repository, public=public)
     console.say(f"pushed {dataset!r} to {where}")
+    if left_out:
+        console.say(left_out)

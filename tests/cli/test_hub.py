@@ -40,12 +40,16 @@ def run(spanlab: Run, hub: DatasetHub, tmp_path: Path) -> Run:
 def test_what_is_pushed_comes_back_with_all_annotations(
     run: Run, hub: DatasetHub, items: Path, tmp_path: Path
 ) -> None:
-    assert run("import", items, "--dataset", "mine").returncode == 0
+    asks = tmp_path / "asks.jsonl"
+    asks.write_text('{"asks": {"questions": [{"name": "fluent", "options": ["yes", "no"]}]}}\n')
+    asks.write_bytes(asks.read_bytes() + items.read_bytes())
+    assert run("import", asks, "--dataset", "mine").returncode == 0
     assert run("annotate", "mine", "--detector", "offline").returncode == 0
     for _ in range(2):  # a repository that is there gets another commit
         done = run("push", "mine", "org/mine")
         assert done.returncode == 0, done.stderr
     assert f"{hub.url}/datasets/org/mine" in done.stderr
+    assert "left out what the dataset asks (fluent)" in done.stderr
     assert "org/mine" in hub.private
     assert set(hub.files["org/mine"]) == {"README.md", "data/train.jsonl"}
     assert b"| offline | detector | 3 |" in hub.files["org/mine"]["README.md"]

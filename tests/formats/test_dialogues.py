@@ -172,6 +172,7 @@ def test_questions_of_mt_bench_are_joined_to_its_answers(tmp_path: Path) -> None
     ("rows", "said"),
     [
         (SPEAKERS, "--speaker NAME"),
+        ([{"user": "anna", "message": ASKED}, {"user": "max", "message": SAID}], "--speaker NAME"),
         (
             [{"id": 1, "chat": [{"from": "anna", "value": ASKED}, {"from": "max", "value": SAID}]}]
             * 2,
@@ -182,8 +183,27 @@ def test_questions_of_mt_bench_are_joined_to_its_answers(tmp_path: Path) -> None
             "--column 'answer=Best Answer'",
         ),
         ([MT_BENCH_ASKED] * 2, "--requests"),
+        ([{"question": ASKED, "answers": {"A": RIGHT, "B": SAID}}], "--column"),
+        (
+            [{"question": ASKED, "answers": {"text": [RIGHT, "1889"], "answer_start": [0]}}],
+            "--column",
+        ),
+        ([{"question": ASKED, "outputs": {"thought": "Hm.", "final": SAID}}], "--column"),
+        ([{"text": RIGHT, "machine_summaries": [SAID, "No."]}], "answer=machine_summaries.0"),
+        ([{"body": ASKED, "snippets": [{"text": RIGHT}], "ideal_answer": [RIGHT]}], "--column"),
     ],
-    ids=["speakers", "speakers of chats", "reference answers", "questions"],
+    ids=[
+        "speakers",
+        "two speakers",
+        "speakers of chats",
+        "reference answers",
+        "questions",
+        "options",
+        "SQuAD",
+        "parts",
+        "summaries",
+        "BioASQ",
+    ],
 )
 def test_what_cannot_be_told_is_refused_with_the_option_that_says_it(
     tmp_path: Path, rows: list[dict[str, Any]], said: str
@@ -199,6 +219,18 @@ def test_who_the_model_is_can_be_said(tmp_path: Path) -> None:
     said = _items(path, speaker="max", on_fields=lambda _, fields: told.update(fields))
     assert said == [(ASKED, SAID, None)]
     assert told == {"text": "messages", "conversation_id": "meta", "user": "meta"}
+
+
+@pytest.mark.parametrize("name", ["user", "username", "author", "name"])
+def test_texts_of_names_that_may_be_a_chat_are_not_read_as_answers_silently(
+    tmp_path: Path, name: str
+) -> None:
+    told: list[str] = []
+    rows = [{name: "anna", "text": ASKED}, {name: "max", "text": SAID}]
+    path = _written(tmp_path / "log.jsonl", rows)
+    assert len(list(read(path, ReadOptions(on_warning=told.append)))) == 2
+    assert "anna, max; --speaker NAME" in told[0]
+    assert _items(path, speaker="max") == [(ASKED, SAID, None)]
 
 
 def test_no_field_is_reported_that_the_file_has_not(tmp_path: Path) -> None:

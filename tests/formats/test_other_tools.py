@@ -182,7 +182,8 @@ CASES = {
                 "right_answer": "In 1894.",
                 "hallucinated_answer": SAID,
             }
-        ]
+        ],
+        gold=(),
     ),
     "HaluEval's dialogues": Case(
         [
@@ -194,9 +195,12 @@ CASES = {
             }
         ],
         question=f"[Human]: {ASKED}",
+        gold=(),
     ),
     "HaluEval's summaries": Case(
-        [{"document": PASSAGE, "right_summary": "1894.", "hallucinated_summary": SAID}], question=""
+        [{"document": PASSAGE, "right_summary": "1894.", "hallucinated_summary": SAID}],
+        question="",
+        gold=(),
     ),
     "HaluEval's user queries": Case(
         [

@@ -6,6 +6,7 @@ all its annotators; evidence, traces and what was rejected are in our own format
 
 Each question of the dataset has a column ``response_NAME``, and what was responded on a span is
 JSON in its ``attributes``. Responses that do not fit a question of today are in our own format.
+What the questions are is in the schema of parquet, and not in CSV.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ _NESTED = frozenset({"passages", "spans", "hard", "claims", "meta", "responses",
 _INT_OR_JSON = re.compile(r'-?\d+$|".*"$', re.DOTALL)
 _RESPONSE = "response_"  # begins the names of columns of responses
 _ROWS = 500  # of parquet that are held at once
+ASKED = b"spanlab"  # where a schema says what the dataset asks, as the first line of our JSONL does
 
 
 def item_columns(item: Item) -> dict[str, Any]:
@@ -108,7 +110,8 @@ def write_parquet(records: Iterable[Record], stream: BinaryIO, dataset: WrittenD
 
     questions = dataset.settings.questions
     counter = count()
-    schema = _schema(pa, questions)
+    asked = jsonl.questions_line(dataset.settings)
+    schema = _schema(pa, questions).with_metadata({ASKED: asked} if asked else None)
     with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
         counted = map(itemgetter(0), zip(records, counter, strict=False))
         rows = (row for record in counted for row in _fitted_rows(record, questions))

@@ -77,6 +77,8 @@ VERDICTS: Final[dict[str, Verdict]] = {
     ),
     **dict.fromkeys(("inconsistent", "unfaithful", "incorrect", "inaccurate"), "not-supported"),
     **dict.fromkeys(("hallucinated", "hallucination", "not entailed"), "not-supported"),
+    **dict.fromkeys(("not attributable", "not fully attributable"), "not-supported"),
+    **dict.fromkeys(("attributable", "fully attributable"), "supported"),
     **dict.fromkeys(("not entailment", "non factual", "nonfactual", "unfactual"), "not-supported"),
     # A number says whether the claim is supported, as in LLM-AggreFact; "no" says as much.
     "1": "supported",
@@ -86,13 +88,20 @@ VERDICTS: Final[dict[str, Verdict]] = {
 _ASKS: Final = ("?", "？", "؟")  # a context that ends so is what was asked, as in FacTool
 _EVIDENCE: Final = (  # fields with the texts that a claim is judged by, in this order
     *("evidence", "doc", "docs", "document", "documents", "passages", "passage", "contexts"),
-    *("evidence_text", "context", "source", "article", "premise", "sentence1"),
+    *("evidence_text", "context", "source", "article", "premise", "sentence1", "grounding"),
+    "references",
 )
 COUNTED: Final = "claim-{}"  # the id of a claim that comes without one: its line, from 1
 
 
-_CLAIMS: Final = ("claim", "hypothesis", "statement", "sentence", "sentence2", "summary")
-_JUDGED: Final = ("sentence", "summary")  # which are claims beside a label and what it is of
+_CLAIMS: Final = (
+    *("claim", "hypothesis", "statement", "sentence", "sentence2", "summary", "generated_text"),
+)
+_JUDGED: Final = (
+    "sentence",
+    "summary",
+    "generated_text",
+)  # which are claims beside a label and what it is of
 _Label = str | bool | int | float | None
 
 
@@ -103,7 +112,9 @@ class _ClaimLine(BaseModel):
     label: _Label = None
     verdict: _Label = None
     raw_label: _Label = None
-    gold_label: _Label = None
+    gold_label: _Label = Field(
+        None, validation_alias=AliasChoices("gold_label", "attribution_label")
+    )
     is_supported: _Label = Field(None, validation_alias=AliasChoices("is_supported", "supported"))
     id: str | None = Field(default=None, coerce_numbers_to_str=True)
     claim_id: str | None = Field(default=None, coerce_numbers_to_str=True)
@@ -146,7 +157,9 @@ class _ClaimLine(BaseModel):
         return next((label for label in stated if label not in (None, "")), None)
 
 
-_NAMES: Final = frozenset((*_CLAIMS, *_EVIDENCE, "supported", *_ClaimLine.model_fields))
+_NAMES: Final = frozenset(
+    (*_CLAIMS, *_EVIDENCE, "supported", "attribution_label", *_ClaimLine.model_fields)
+)
 
 
 class _ClaimTable(CsvReader):
@@ -164,6 +177,7 @@ class ClaimsReader(FormatReader):
         frozenset(("claim", "label")),
         frozenset(("claim", "verdict")),
         frozenset(("claim", "gold_label")),
+        frozenset(("claim", "attribution_label")),
         frozenset(("claim", "supported")),
         frozenset(("claim", "is_supported")),
         frozenset(("statement", "verdict")),
@@ -174,7 +188,7 @@ class ClaimsReader(FormatReader):
         frozenset(("prompt", "response", "claims")),
         *(frozenset((claim, "label", of)) for claim in _JUDGED for of in _EVIDENCE),
     )
-    in_tables = True
+    in_tables = in_parquet = True
 
     @classmethod
     def recognises(cls, record: Mapping[str, object]) -> bool:

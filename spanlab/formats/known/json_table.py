@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final
 
 from pydantic_core import from_json, to_json
@@ -13,9 +13,9 @@ from spanlab.base.errors import InputError
 from spanlab.formats.batches import BatchRequests, is_request
 from spanlab.formats.cells import is_said
 from spanlab.formats.chats import answers_in, is_chat, plain_chat
-from spanlab.formats.columns import BATCH_ID, any_element, map_columns, value_at
+from spanlab.formats.columns import BATCH_ID, any_element, is_given, map_columns, value_at
 from spanlab.formats.field_report import LEFT_OUT
-from spanlab.formats.files import FileRow, begins_array
+from spanlab.formats.files import FileRow, InputFile, begins_array
 from spanlab.formats.json_rows import (
     RecordList,
     first_objects,
@@ -26,8 +26,9 @@ from spanlab.formats.json_rows import (
     rows_at,
 )
 from spanlab.formats.known.tabular import SAMPLES, MappedReader, RecordLayout, columns_of
+from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import FormatEntry
-from spanlab.formats.shapes import apart, is_object, is_packed
+from spanlab.formats.shapes import apart, is_object, is_packed, lists_records
 from spanlab.formats.sides import sides_in
 
 _SHARED: Final = ("question", "passages")
@@ -36,6 +37,10 @@ ITSELF: Final = "."  # the path of a file's one object
 
 class JsonReader(MappedReader):
     """Reads JSON records; a column is a field, or the dotted path of one inside others."""
+
+    def __init__(self, file: InputFile, options: ReadOptions) -> None:
+        super().__init__(file, options)
+        self._listing: Mapping[str, Any] = {}  # the first record, if it lists several
 
     def layout(self) -> RecordLayout:
         """Return what the records look like, and in which lists of the file they may be."""
@@ -86,11 +91,24 @@ class JsonReader(MappedReader):
     @property
     def around(self) -> Mapping[str, str]:
         """The list that the records are in, and what is left out beside it."""
+        if name := lists_records(self._listing):
+            return {name: "answer" if self._made else "records"}
         if self._list is None:
             return {}
         top = self._list.path.partition(".")[0]
         beside = dict.fromkeys((name for name in names_in(self._file) if name != top), LEFT_OUT)
         return {self._list.path: "records", **beside, **dict.fromkeys(self._shared, "records")}
+
+    @property
+    def _made(self) -> Mapping[str, str]:
+        """The fields of records that were made of an object by the names of models."""
+        said = self._listing.get(lists_records(self._listing))
+        return dict.fromkeys(("model", "answer"), "") if isinstance(said, Mapping) else {}
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """As ``MappedReader`` says, and the fields that are in none of the file's."""
+        return {**super().sources, **self._made}
 
     @cached_property
     def _shared(self) -> dict[str, Any]:
@@ -136,7 +154,11 @@ class JsonReader(MappedReader):
             rows = self._file.rows(lists=True)
         else:
             rows = printed_objects(self._file)
-        return rows if self._options.columns else apart(rows, self._file)
+        if self._options.columns:
+            return rows
+        first = list(islice(rows, 1))
+        self._listing = next((row.readable for row in first if lists_records(row.readable)), {})
+        return apart(chain(first, rows), self._file)
 
     @cached_property
     def _is_chat(self) -> bool:
@@ -160,7 +182,11 @@ class JsonReader(MappedReader):
     @cached_property
     def _lists(self) -> Sequence[RecordList]:
         lists = record_lists(self._file) if self._is_single else ()
-        return [list_ for list_ in lists if not is_said(list_.first)]
+        beside = map_columns(tuple(names_in(self._file)), None, needed=None) if lists else {}
+        is_asked = not {"question", "messages", "reference"}.isdisjoint(beside)
+        # What was found for a question has no answers to it.
+        kept = [list_ for list_ in lists if not (is_asked and is_given(list_.path))]
+        return [list_ for list_ in kept if not is_said(list_.first)]
 
     @cached_property
     def _list(self) -> RecordList | None:

@@ -111,7 +111,7 @@ class SpanlabReader(reader.FormatReader):
         """Yield the lines of records; those of nodes are kept until their items come."""
         for row in self._file.rows():
             if row.line == 1 and row.beginning.startswith(_ASKS_LINE):
-                self._options.on_questions(_questions(row, self._file.name))
+                self._options.on_questions(asked_by(row, self._file.name))
             elif not self._nodes.collect(row):
                 yield row
 
@@ -145,12 +145,13 @@ _ASKS_LINE = b'{"asks":'
 
 
 def questions_line(settings: DatasetSettings) -> bytes:
-    """Return the line that says what a dataset asks of spans and answers."""
+    """Return the line that says what a dataset asks of spans and answers; none if nothing is."""
     asked = settings.model_dump(include={"attributes", "questions"}, exclude_defaults=True)
-    return to_json({_ASKS: asked}) + b"\n"
+    return to_json({_ASKS: asked}) + b"\n" if asked else b""
 
 
-def _questions(row: FileRow, file: str) -> dict[str, tuple[Question, ...]]:
+def asked_by(row: FileRow, file: str) -> dict[str, tuple[Question, ...]]:
+    """Return what such a line says; raises InputError for one that is broken."""
     try:
         line = _QuestionsLine.model_validate_json(row.raw)
     except ValidationError as error:
@@ -276,8 +277,8 @@ def _optional(kind: type[BaseModel]) -> Sequence[tuple[str, Any]]:
 
 def chunks(records: Iterable[Record], settings: DatasetSettings) -> Iterator[bytes]:
     """Yield the line of each record, behind what the dataset asks and shared processes' nodes."""
-    if settings.attributes or settings.questions:
-        yield Preamble(questions_line(settings))
+    if asked := questions_line(settings):
+        yield Preamble(asked)
     written_ids: set[str] = set()
     for record in records:
         process = record.item.process

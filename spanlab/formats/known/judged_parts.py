@@ -3,6 +3,7 @@
     {"prompt", "response", "segmented_response": [text, …], "labels": [true, …], "type", "comment"}
     {"response", "response_sentences": [[key, …], …], "unsupported_response_sentence_keys": [key]}
     {"input", "output", "annotations": [{"text", "human-atomic-facts": [{"text", "label": "NS"}]}]}
+    {"gpt3_text", "gpt3_sentences": [text, …], "annotation": ["accurate", "major_inaccurate", …]}
     {"prompt", "output", "annotated": "… <entity><mark>1889</mark><delete>1989</delete></entity>"}
 
 A part that is not true is a span, as are words that FAVA deletes or puts in a tag alone, with the
@@ -26,6 +27,7 @@ from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Span
 
 _SEGMENTS, _FACTS, _TAGGED = "segmented_response", "human-atomic-facts", "annotated"
 _SENTENCES, _UNSUPPORTED = "response_sentences", "unsupported_response_sentence_keys"
+_BIOGRAPHY: Final = ("gpt3_sentences", "annotation")  # of WikiBio, with "accurate"
 _TAG: Final = re.compile(r"<(/?)(\w+)>")
 _INSERTED, _DELETED = "mark", "delete"
 
@@ -42,15 +44,17 @@ class JudgedPartsReader(JsonReader):
     """Reads answers with judgements on their parts, one an item."""
 
     maps_columns = False
+    in_parquet = True
     signatures = (
         frozenset(("response", _SEGMENTS, "labels")),
         frozenset(("response", _SENTENCES, _UNSUPPORTED)),
         frozenset(("output", _TAGGED)),
         frozenset(("output", "topic", "annotations")),
+        frozenset(("gpt3_text", *_BIOGRAPHY)),
     )
     judgements = frozenset(
         (*("labels", "type", "comment", "annotations", "index"), _SEGMENTS, _TAGGED, _SENTENCES)
-    ) | {_UNSUPPORTED}
+    ) | {_UNSUPPORTED, *_BIOGRAPHY}
 
     def _gold(self, cells: Mapping[str, Any], marked: Any, item: Item) -> Annotation | None:
         if isinstance(sentences := cells.get("annotations"), list):
@@ -58,6 +62,10 @@ class JudgedPartsReader(JsonReader):
             return Annotation(annotator="gold", kind=AnnotatorKind.GOLD, claims=claims)
         if isinstance(tagged := cells.get(_TAGGED), str):
             return _placed(_in_tags(tagged), item.answer)
+        if _BIOGRAPHY[0] in cells:
+            judged = zip(*(cells[name] for name in _BIOGRAPHY), strict=True)
+            parts = ((_Part(text, kind), kind != "accurate") for text, kind in judged)
+            return _placed(parts, item.answer)
         if _SENTENCES in cells:
             return _placed(_sentences(cells), item.answer)
         return _placed(_segments(cells), item.answer) if _SEGMENTS in cells else None

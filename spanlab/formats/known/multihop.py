@@ -18,12 +18,13 @@ way every time.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
 from spanlab.base.errors import InputError
+from spanlab.formats.columns import map_columns
 from spanlab.formats.files import FileRow
 from spanlab.formats.reader import FormatEntry, FormatReader, checked
 from spanlab.schema import Item, Passage, Record
@@ -44,6 +45,14 @@ def _as_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
+def _as_rows(value: object) -> object:
+    """Return the columns that Hugging Face's ``datasets`` makes of a list as its rows."""
+    return list(zip(*value.values(), strict=True)) if isinstance(value, dict) else value
+
+
+_AS_ROWS: Final = BeforeValidator(_as_rows)
+
+
 class _QuestionLine(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -53,8 +62,8 @@ class _QuestionLine(BaseModel):
     answers: Annotated[tuple[str, ...], BeforeValidator(_as_list)] = ()
     answer: str | None = None
     answer_aliases: tuple[str, ...] = ()
-    context: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    supporting_facts: tuple[tuple[str, int], ...] | None = None
+    context: Annotated[tuple[tuple[str, tuple[str, ...]], ...], _AS_ROWS] = ()
+    supporting_facts: Annotated[tuple[tuple[str, int], ...] | None, _AS_ROWS] = None
     paragraphs: tuple[_Paragraph, ...] = ()
     retrieved_passages: tuple[str, ...] = ()
     passage_titles: tuple[str | None, ...] = ()
@@ -71,6 +80,14 @@ class MultihopReader(FormatReader):
         frozenset(("question", "retrieved_passages")),
     )
     before = frozenset(("spanlab",))  # MuSiQue's questions have an id and an answer
+    in_parquet = True
+
+    @classmethod
+    def recognises(cls, record: Mapping[str, object]) -> bool:
+        """Say whether a record is a question that no model has answered yet."""
+        beside = [name for name in record if name not in _QuestionLine.model_fields]
+        is_answered = "answer" in map_columns(beside, None, needed=None)
+        return super().recognises(record) and not is_answered
 
     def _record(self, row: FileRow) -> Record:
         line = _QuestionLine.model_validate_json(row.raw)

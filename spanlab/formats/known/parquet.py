@@ -14,9 +14,10 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 from spanlab.base.errors import InputError
 from spanlab.doors import Export
-from spanlab.formats.files import InputFile
-from spanlab.formats.known.analysis_table import CellsRow, write_parquet
+from spanlab.formats.files import FileRow, InputFile
+from spanlab.formats.known.analysis_table import ASKED, CellsRow, write_parquet
 from spanlab.formats.known.arrow import SchemaReader, decode_dictionaries, rows_of
+from spanlab.formats.known.jsonl import asked_by
 from spanlab.formats.limits import UNPACKED, most_unpacked, too_large
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import FormatEntry
@@ -36,6 +37,14 @@ class ParquetReader(SchemaReader):
     def owns(cls, file: InputFile) -> bool:
         """Say whether a file begins as one of parquet."""
         return file.path.is_file() and file.head().startswith(PARQUET)
+
+    def rows(self) -> Iterator[FileRow]:
+        """Yield the rows, once it is told what the dataset asks that they are of."""
+        with self.open_table() as table:
+            asked = (table.schema_arrow.metadata or {}).get(ASKED)
+        if asked is not None:
+            self._options.on_questions(asked_by(self._file.row(1, asked), self._file.name))
+        return super().rows()
 
     def _schema(self) -> Sequence[Any]:
         with self.open_table() as table:

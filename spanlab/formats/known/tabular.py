@@ -14,10 +14,12 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain, islice
-from pathlib import PurePath
-from typing import Any, ClassVar, Final, NamedTuple
+from pathlib import Path, PurePath
+from tempfile import NamedTemporaryFile
+from typing import IO, Any, ClassVar, Final, NamedTuple, cast
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
@@ -61,14 +63,21 @@ from spanlab.formats.reader import (
 )
 from spanlab.formats.shapes import untyped, with_messages
 from spanlab.formats.sides import SideBySide, Sides, packing_in
-from spanlab.formats.threads import Thread, speakers_in, thread_in, with_roles
+from spanlab.formats.threads import (
+    Thread,
+    model_beside_user,
+    speakers_in,
+    thread_in,
+    with_roles,
+)
 from spanlab.output.figures import counted, named_ids
 from spanlab.schema import Annotation, Item, Passage, Record
 
 SAMPLES: Final = 50  # records that are looked at to tell what their columns hold
 _SAMPLED: Final = 1 << 22  # bytes after which these are enough
 _GIVEN: Final = frozenset(("input", "inputs", "trace_input"))
-_LOGGED: Final = frozenset(("request", "response"))  # of MLflow, both as JSON in a text
+# What was given and said, both as JSON in a text: by MLflow, LangSmith, …
+_LOGGED: Final = (frozenset(("request", "response")), frozenset(("inputs", "outputs")))
 _MADE: Final = ("id", "model", "side")  # fields of records that were apart in no field
 _MOST: Final = 200  # fields that are offered
 _NAMED: Final = 5  # so many ids are named in a remark
@@ -122,9 +131,10 @@ class MappedReader(reader.FormatReader):
         """Yield the records as they stand, as JSON objects, numbered from 1."""
 
     def _spoken(self) -> Iterator[FileRow]:
-        """Yield the records as they stand, with roles where it was said who the model is."""
+        """Yield the records as they stand, with roles where it is known who the model is."""
+        speaker = self._speaker
         for row in self.given():
-            speaker, record = self._options.speaker, row.readable
+            record = row.readable if speaker else None
             if speaker is None or record is None:
                 yield row
             else:
@@ -132,9 +142,17 @@ class MappedReader(reader.FormatReader):
                 yield self._file.row(row.line, spoken, row.unit, row.number)
 
     @cached_property
+    def _speaker(self) -> str | None:
+        """Who the model is in a chat that names it."""
+        is_known = self._options.speaker or self._options.columns
+        is_log = not is_known and {*SAYS} & set(self._names_given())
+        beside = model_beside_user(list(self._readable(self.given()))) if is_log else None
+        return self._options.speaker or beside
+
+    @cached_property
     def _thread(self) -> Thread | None:
         """How records that are messages are joined to chats; None if they are something else."""
-        may_be = self._options.speaker or {*SAYS, "message"} & set(self._names_given())
+        may_be = self._speaker or {*SAYS, "message"} & set(self._names_given())
         if self._options.columns or not may_be:
             return None
         return thread_in(self._readable(self._spoken()))
@@ -160,8 +178,8 @@ class MappedReader(reader.FormatReader):
     @property
     def fields(self) -> Mapping[str, str]:
         """Which field of ours is read from each column."""
-        judged = {self._judging: "labels"} if self._judging else {}
-        return {column: field for field, column in self._mapping.items()} | judged
+        judged = dict.fromkeys(filter(None, (*self.judgements, self._judging)), "labels")
+        return judged | {column: field for field, column in self._mapping.items()}
 
     @property
     def sources(self) -> Mapping[str, str]:
@@ -171,7 +189,7 @@ class MappedReader(reader.FormatReader):
             return {}
         given = self._names_given()
         sources = {**{name: "" for name in _MADE if name not in given}, **packed.sources}
-        if self._options.speaker is not None:  # by whom roles were made
+        if self._speaker is not None:  # by whom roles were made
             sources["messages"] = sources.get("messages", "").removeprefix("role, ")
         return sources
 
@@ -197,6 +215,11 @@ class MappedReader(reader.FormatReader):
 
     def finish(self) -> None:
         """Say what became of messages, and which marked texts have no known place."""
+        if self._speaker != self._options.speaker:
+            self._options.on_warning(
+                f"{self._file.name}: {self._speaker} is read as the model, as all other messages "
+                "are a user's; --speaker NAME names another one"
+            )
         if self._joined:
             self._options.on_warning(f"{self._file.name}: {self._joined}")
         if self._unplaced:
@@ -288,7 +311,7 @@ class MappedReader(reader.FormatReader):
         """Return what a record says is hallucinated: its marked texts, or all of its answer."""
         if marked is None:
             self._judging = judging_field(cells) or self._judging
-            return hallucinated_in(cells, item.answer)
+            return hallucinated_in(cells, item.answer, self._mapping.get("answer", ""))
         gold = gold_in(marked, self._mapping["spans"], item.answer)
         self._unplaced += [item.id] if gold is not None and gold.claims else []
         return gold
@@ -304,17 +327,24 @@ class MappedReader(reader.FormatReader):
         if self._options.columns or not samples:
             return
         talks = [samples]
-        if "answer" not in map_columns(tuple(samples[0]), None, needed=None):
+        are_answers = "answer" in map_columns(tuple(samples[0]), None, needed=None)
+        if not are_answers:
             talks += [part for part in samples[0].values() if _are_objects(part)]
-        speakers = next(filter(None, map(speakers_in, talks)), [])
-        if speakers:
-            raise InputError(
-                "it cannot be told who of these speakers is the model",
-                file=self._file.name,
-                found=named_ids(speakers, _NAMED),
-                expected="--speaker NAME, whose messages are the answers; --column answer=FIELD "
-                "reads every message as an answer",
-            )
+        for names, is_talk in map(speakers_in, talks):
+            named = named_ids(names, _NAMED)
+            if is_talk or (names and not are_answers):
+                raise InputError(
+                    "it cannot be told who of these speakers is the model",
+                    file=self._file.name,
+                    found=named,
+                    expected="--speaker NAME, whose messages are the answers; --column "
+                    "answer=FIELD reads every message as an answer",
+                )
+            if names:
+                self._options.on_warning(
+                    f"{self._file.name}: every text is read as an answer, also where these are "
+                    f"speakers of a chat: {named}; --speaker NAME says who of them is the model"
+                )
 
     def _map(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         try:
@@ -330,6 +360,13 @@ class MappedReader(reader.FormatReader):
             raise error.at(file=self._file.name) from None
 
 
+@dataclass(frozen=True)
+class _Lines(InputFile):
+    """A file that is there as long as somebody may read it."""
+
+    kept: IO[bytes] | None = None
+
+
 class TableReader(MappedReader):
     """The base of the readers of tables."""
 
@@ -340,7 +377,7 @@ class TableReader(MappedReader):
         header = self._header()
         if self._sides is not None or self._thread is not None:
             return super().columns()
-        is_nested = not (_GIVEN | _LOGGED).isdisjoint(map(str.lower, header))
+        is_nested = not _GIVEN.union(*_LOGGED).isdisjoint(map(str.lower, header))
         return tuple(dict.fromkeys((*header, *super().columns()))) if is_nested else header
 
     def _names_given(self) -> tuple[str, ...]:
@@ -369,6 +406,17 @@ class TableReader(MappedReader):
                 yield self._file.row(row.line, raw, self._unit, number)
         if number == 0:
             raise InputError("the table has no rows", file=self._file.name)
+
+    def as_lines(self) -> InputFile:
+        """Return the rows as JSON Lines, for a reader of the format whose records they are.
+
+        Raises:
+            InputError: the table is broken, or has no rows.
+        """
+        lines = cast(IO[bytes], NamedTemporaryFile(prefix="spanlab-"))  # noqa: SIM115 - kept open
+        lines.writelines(row.raw + b"\n" for row in self.given())
+        lines.flush()
+        return _Lines(Path(lines.name), self._file.name, self._file.limit, kept=lines)
 
     def _json(self, row: CellsRow) -> bytes:
         try:
@@ -407,10 +455,12 @@ def _cells_of(row: FileRow) -> dict[str, Any]:
     if not isinstance(cells, dict):
         raise InputError("the record is not an object", found=cells, expected="a JSON object")
     cells = with_messages(untyped(cells))
-    both = {name: value for name, value in cells.items() if name.lower() in _LOGGED}
-    are_objects = len(both) == len(_LOGGED) and all(map(_is_object_text, both.values()))
-    inside = _GIVEN | _LOGGED if are_objects else _GIVEN
-    return {name: _given_inside(name, value, inside) for name, value in cells.items()}
+    objects = {name.lower() for name, value in cells.items() if _is_object_text(value)}
+    are_logged = any(both <= objects for both in _LOGGED)
+    return {
+        name: parse_object(value) if are_logged or name.lower() in _GIVEN else value
+        for name, value in cells.items()
+    }
 
 
 def _are_objects(value: Any) -> bool:
@@ -419,11 +469,6 @@ def _are_objects(value: Any) -> bool:
 
 def _is_object_text(value: Any) -> bool:
     return isinstance(value, str) and value.startswith("{")
-
-
-def _given_inside(name: str, value: Any, inside: frozenset[str]) -> Any:
-    """Return what a model was given, which some write as JSON in a text, as an object."""
-    return parse_object(value) if name.lower() in inside else value
 
 
 def _number(cell: Any) -> Any:

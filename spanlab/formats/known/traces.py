@@ -29,7 +29,6 @@ from spanlab.formats.field_report import REPORTED
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.json_rows import is_single, printed_objects
 from spanlab.formats.known.csv_table import CsvReader, column_names
-from spanlab.formats.known.parquet import PARQUET, ParquetReader
 from spanlab.formats.known.span_files import holds_spans, placed_spans
 from spanlab.formats.known.spans import (
     USERS,
@@ -98,11 +97,7 @@ class TraceReader(reader.FormatReader):
     def _requests(self) -> Iterator[FileRow]:
         """Yield what holds spans; lines of a log between them are no JSON objects."""
         head = self._file.head()
-        if head.startswith(PARQUET):
-            yield from ParquetReader(self._file, self._options).records()
-        elif head.lstrip()[:1] not in (b"{", b"[") and holds_spans(
-            dict.fromkeys(column_names(head))
-        ):
+        if head.lstrip()[:1] not in (b"{", b"[") and holds_spans(dict.fromkeys(column_names(head))):
             yield from CsvReader(self._file, self._options).records()
         elif head.lstrip().startswith(b"["):
             yield from self._file.rows()
