@@ -325,7 +325,7 @@ def out_of_list(value: Any) -> Any:
     […], "title": […]}``; and titles with their sentences, ``[[title, [sentence, …]], …]``.
     """
     if isinstance(value, dict):
-        texts = next((value[n] for n in _TEXTS if isinstance(value.get(n), list)), [])
+        texts: list[Any] = next((value[n] for n in _TEXTS if isinstance(value.get(n), list)), [])
         columns = {
             name: column
             for name, column in value.items()

@@ -130,7 +130,7 @@ def _listed_in(value: Row) -> tuple[str, list[Row]]:
         own = map_columns(list(around), None, needed=None)
         are_models = "model" in inside and _is_of_answers(name)
         is_asked = bool(_ASKED & (inside | (own if are_models else {})).keys())
-        is_said = isinstance(parts[0].get(inside.get("answer")), str)  # DynamoDB's are objects
+        is_said = isinstance(parts[0].get(inside.get("answer", "")), str)  # DynamoDB's are objects
         if is_said and is_asked:
             base = around.pop(own.get("id", "id"), None)
             behind = ("" if are_models else f"-{n}" for n, _ in enumerate(parts, start=1))
@@ -187,11 +187,13 @@ def with_messages(record: Row) -> Row:
             return {**rest, "messages": pairs_apart([[record[side] for side in sides]])}
     if is_chat(chat := plain_chat(record.get("responses"))):  # Grok's
         return {**{k: v for k, v in record.items() if k != "responses"}, "messages": chat}
-    asked, said = (parse_list(record.get(name)) for name in ("prompt", "response"))
-    if all(isinstance(each, list) and each and all(map(_is_text, each)) for each in (asked, said)):
+    turns = [parse_list(record.get(name)) for name in ("prompt", "response")]
+    if all(isinstance(texts, list) and texts and all(map(_is_text, texts)) for texts in turns):
         rest = {k: v for k, v in record.items() if k not in ("prompt", "response")}
-        pairs = [list(pair) for pair in zip(asked, said, strict=False)]
-        return {**rest, "messages": pairs_apart(pairs)}  # the turns of LMSYS's arena
+        return {
+            **rest,
+            "messages": pairs_apart(list(map(list, zip(*turns, strict=False)))),
+        }  # LMSYS
     choices = record.get("choices")
     said = choices[0].get("turns") if isinstance(choices, list) and choices else None
     if not isinstance(said, list):
