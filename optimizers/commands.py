@@ -42,13 +42,16 @@ def optimize(
         str | None, typer.Option(help="A tuned prompt to begin from (default: the own prompt).")
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Also if a search under way is the same.")
+        bool, typer.Option("--again", help="Search even if a running job does the same.")
     ] = False,
     use: Annotated[
-        bool, typer.Option("--use", help="Let the detector use it, if it is better beyond chance.")
+        bool, typer.Option("--use", help="Let the detector use it if it is significantly better.")
     ] = False,
     queue: Annotated[
-        bool, typer.Option("--queue", help="Leave it to the app or a worker, do not work on it.")
+        bool,
+        typer.Option(
+            "--queue", help="Queue it for the app or a worker instead of running it here."
+        ),
     ] = False,
     dry_run: Annotated[
         bool,
@@ -119,7 +122,7 @@ def run(request: Optimisation, *, use: bool, again: bool) -> None:
 
     Args:
         request: what to search.
-        use: whether the detector is to use what is better beyond chance.
+        use: whether the detector is to use a significantly better prompt.
         again: whether to start it also if a search under way is the same.
     """
     settings = Settings.read()
@@ -208,7 +211,7 @@ def use(
     ] = None,
     untuned: Annotated[
         str | None,
-        typer.Option(help="Instead of a tuned prompt: a detector or member, to go untuned again."),
+        typer.Option(help="A detector or member that uses its own prompt again; in place of NAME."),
     ] = None,
 ) -> None:
     """Let a tuned prompt's detector use it from now on, wherever no other one is asked for.

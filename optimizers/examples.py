@@ -41,7 +41,7 @@ class LabelSource(OptionModel):
     annotators: tuple[Name, ...] = option(
         (),
         title="Annotators",
-        help="For reviewed and vote: names with commas between.",
+        help="Whose labels, for reviewed and vote: names, separated by commas.",
         commas=True,
     )
 

@@ -170,7 +170,7 @@ def held_out_in_words(held_out: HeldOut | None) -> str:
     verdict = (
         "better than the untuned prompt"
         if held_out.better
-        else "does not beat the untuned prompt beyond chance"
+        else "is not significantly better than the untuned prompt"
     )
     score = "macro F1 " if held_out.is_macro_f1 else ""
     ends = MeanInterval(mean=difference.mean, low=difference.low, high=difference.high)
@@ -183,8 +183,8 @@ def held_out_in_words(held_out: HeldOut | None) -> str:
 
 
 def held_out_in_brief(held_out: HeldOut | None) -> str:
-    """Return a tuned prompt's result on held-out items: ``0.400 → 0.500, not beyond chance``."""
+    """Return a tuned prompt's result on held-out items: ``0.400 → 0.500, not significant``."""
     if held_out is None:
         return "not measured"
-    sure = "" if held_out.better else ", not beyond chance"
+    sure = "" if held_out.better else ", not significant"
     return f"{figure(held_out.baseline.mean)} → {figure(held_out.tuned.mean)}{sure}"

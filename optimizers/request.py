@@ -87,7 +87,7 @@ class SearchSettings(OptionModel):
     bootstrapped: int = option(
         4,
         title="Examples by the model",
-        help="Most examples that the model made itself, per predictor.",
+        help="Maximum examples that the model made itself, per predictor.",
         sides=("command", "python"),
         ge=0,
         le=16,
@@ -95,7 +95,7 @@ class SearchSettings(OptionModel):
     labelled: int = option(
         16,
         title="Examples from labels",
-        help="Most examples made from the labels, per predictor.",
+        help="Maximum examples made from the labels, per predictor.",
         sides=("command", "python"),
         ge=0,
         le=64,
@@ -120,7 +120,7 @@ class SearchSettings(OptionModel):
     limit: int | None = option(
         None,
         title="Maximum items",
-        help="Most labelled items (claims, steps, questions), chosen by the seed.",
+        help="Maximum labelled items (claims, steps, questions), chosen by the seed.",
         group="Limits",
         placeholder="no limit",
         ge=1,

@@ -422,6 +422,12 @@ def test_the_plan_of_a_bench_that_it_shows_can_be_read(
     assert read.budget.cost == 20.0
 
 
+def test_the_page_of_commands_has_the_help_of_every_command() -> None:
+    page = guide_page("commands").text
+    assert re.findall(r"^#+ spanlab (.+)$", page, re.MULTILINE) == [name for name, _ in helps()]
+    assert all((about or "").split(".")[0].split()[-1] in page for _, about in helps())
+
+
 def test_words_are_found_where_they_stand_and_titles_come_first() -> None:
     first, *others = search_guide("certificate")
     assert (first.page.topic, "ertificate" in first.line) == ("measuring", True)

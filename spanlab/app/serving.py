@@ -27,16 +27,16 @@ def serve(
         bool,
         typer.Option(
             "--invite",
-            help="People come by invitations, without a provider of logins; says a link for you.",
+            help="People come by invitation links, without a login provider; prints yours.",
         ),
     ] = False,
     log_json: LogJson = False,
 ) -> None:
     """Serve the app on this machine until Ctrl+C.
 
-    /healthz says that it runs, /readyz that its database answers, too. With --invite nobody gets in
-    without an invitation: open the link that the command says, and invite others on the page
-    Campaign. SPANLAB_URL is the address where they reach the app.
+    /healthz answers while it runs, /readyz while its database answers, too. With --invite nobody
+    gets in without an invitation: open the link that the command prints, and invite others on the
+    page Campaign. SPANLAB_URL is the address where they reach the app.
 
     \b
     spanlab serve
@@ -51,14 +51,16 @@ def serve(
 
 
 def demo(
-    port: Annotated[int | None, typer.Option(min=1, max=65535, help="As in serve.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Default 8501, or the next free one.")
+    ] = None,
     prepare_only: Annotated[
-        bool, typer.Option("--prepare-only", help="Make the dataset, do not serve.")
+        bool, typer.Option("--prepare-only", help="Make the dataset without serving the app.")
     ] = False,
 ) -> None:
     """Import the samples once, let the offline detector and a vote mark them, and serve the app.
 
-    Run again, it keeps all work and only serves.
+    If it is run again, it keeps all work and only serves the app.
 
     \b
     spanlab demo
@@ -161,7 +163,7 @@ def mcp(
     corpus: Corpus = None,
     port: Annotated[
         int | None,
-        typer.Option(min=1, max=65535, help="Serve streamable HTTP at this port, not stdio."),
+        typer.Option(min=1, max=65535, help="Serve streamable HTTP at this port instead of stdio."),
     ] = None,
     host: Annotated[
         str, typer.Option(help="The address to listen on; other machines need SPANLAB_API_KEY.")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
+from pkgutil import resolve_name
 
 from markdown_it import MarkdownIt
 
@@ -15,6 +16,7 @@ from spanlab.base.errors import UsageError
 FOLDER = Path(__file__).resolve().parents[1] / "guide"
 INDEX = "README"  # the page that forges show for the folder; its lists order the others
 _ENTRY = re.compile(r"^- \[(?P<title>[^]]+)\]\((?P<topic>[\w-]+)\.md\): (?P<about>.+)$")
+_HELPS = "<!-- helps -->"
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 
 
@@ -34,8 +36,15 @@ class GuidePage:
 
     @property
     def text(self) -> str:
-        """Its Markdown, without the comments that say which parts are generated."""
-        return _COMMENT.sub("", self.path.read_text(encoding="utf-8"))
+        """Its Markdown, with the help of all commands where it belongs, and without comments."""
+        return _COMMENT.sub("", with_helps(self.path.read_text(encoding="utf-8")))
+
+
+def with_helps(text: str) -> str:
+    """Return the Markdown of a page with the help of all commands, if it has a place for that."""
+    if _HELPS in text:  # nobody else waits for all commands to be loaded
+        text = text.replace(_HELPS, resolve_name("spanlab.cli.helps:helps")())
+    return text
 
 
 @dataclass(frozen=True)

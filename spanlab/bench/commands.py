@@ -86,8 +86,8 @@ def bench(
 ) -> None:
     """Compare detectors on datasets: one table with controls, intervals and paired tests.
 
-    Run again, it goes on where it was: cells that are there are left as they are, and answers in
-    the cache are not paid for again.
+    The same command resumes an interrupted run: finished cells stay as they are, and answers in the
+    cache are not paid for again.
 
     \b
     spanlab bench --detector offline -o table
@@ -170,7 +170,7 @@ def run(plan: BenchPlan, *, dry_run: bool, json: bool) -> None:
         console.write_result(table, json=json)
         console.say(f"wrote {plan.output}")
     if view.progress.stopped:
-        console.say("the same command goes on with what is not done")
+        console.say("the same command continues with what is not done")
     working.sum_up(view)
     if view.progress.stopped:
         raise typer.Exit(1)

@@ -22,7 +22,7 @@ def campaign(
         bool,
         typer.Option(
             "--remind",
-            help="Write who has items left, and for how long they were inactive, as CSV.",
+            help="Write who has items left, and how long ago they were active, as CSV.",
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,

@@ -78,8 +78,8 @@ def datasets(
     """List the datasets with their settings and annotators, or show one and change its settings.
 
     Each annotator is shown with the number of items per state: not annotated, done (possibly
-    without spans), failed or skipped. How far people are with a plan (--overlap, --assign) is what
-    `spanlab campaign` says.
+    without spans), failed or skipped. `spanlab campaign` shows how far people are with a plan
+    (--overlap, --assign).
 
     \b
     spanlab datasets

@@ -38,8 +38,8 @@ def import_command(
         Path | None,
         typer.Option(
             help="Questions for a dataset that has none: a labelling configuration of Label "
-            "Studio (XML), or JSON as for `spanlab datasets --questions`. Without it, what "
-            "responses in an export of Label Studio show.",
+            "Studio (XML), or JSON as for `spanlab datasets --questions`. By default those "
+            "that the responses in an export of Label Studio show.",
             dir_okay=False,
         ),
     ] = None,
@@ -51,7 +51,7 @@ def import_command(
         typer.Option(
             "--join",
             help="The dataset has these items: add the files' annotations to them, under their "
-            "own names. Ids and answers are to be equal.",
+            "own names. Ids and answers must be equal.",
         ),
     ] = False,
     dry_run: Annotated[
@@ -61,9 +61,9 @@ def import_command(
 ) -> None:
     """Read files into a dataset.
 
-    With --as the dataset gets no new items: what the files mark becomes an annotation of the items
-    that have the same id, and takes the place of earlier ones of that name. With --join all
-    annotations in the files do, under their own names and kinds.
+    With --as no items are added: what the files mark becomes an annotation of the items with the
+    same ids, and replaces earlier ones of that name. With --join all annotations in the files are
+    added to these items, under their own names and kinds.
 
     \b
     spanlab import answers.jsonl --dataset mine

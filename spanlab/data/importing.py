@@ -112,16 +112,16 @@ class ImportOptions(ReadOptions):
     skip_bad: bool = option(
         False,
         title="If a record is invalid",
-        help="All or nothing: the error names file, line and field; or bad records are left out, "
-        "and written to a file with reasons.",
+        help="Leave out bad records and write them to a file with the reasons; or import nothing, "
+        "and name file, line and field.",
         flags="--skip-bad/--strict",
         titles={"false": "Import nothing", "true": "Leave it out"},
     )
     same_ids: Literal["refuse", "number"] = option(
         "refuse",
         title="If two records have one id",
-        help="Nothing is imported, or a number is put behind the id. Answers of several models to "
-        "one question get the model's name behind it in any case.",
+        help="Records with the same id: import nothing, or add a number to the id. For answers of "
+        "several models to one question the model's name is added in any case.",
         titles={"refuse": "Import nothing", "number": "Number them"},
     )
     system: str | None = option(
@@ -142,7 +142,7 @@ class ImportOptions(ReadOptions):
     lang: str | None = option(
         None,
         title="Language",
-        help="Of items that do not state theirs, such as en or pt-BR; und if it is unknown. By "
+        help="Language of items that do not state theirs, such as en or pt-BR; und if unknown. By "
         "default it is guessed from the words of the first items.",
         placeholder="guessed from the text",
     )

@@ -41,7 +41,7 @@ def snapshot(
 
 def diff(
     a: Annotated[str, typer.Argument(help="A dataset, or a version as DATASET@NAME.")],
-    b: Annotated[str, typer.Argument(help="Another one.")],
+    b: Annotated[str, typer.Argument(help="What it is compared with: another dataset or version.")],
     as_json: Annotated[bool, typer.Option("--json", help="All changes as JSON.")] = False,
 ) -> None:
     """Say what differs between two datasets or versions: items, spans, and who made them.
@@ -88,7 +88,7 @@ def put(dataset: Annotated[str, typer.Argument(help="The dataset, or a version."
 @app.command("restore")
 def restore_dataset(
     dataset: Annotated[str, typer.Argument(help="What the dataset was called.")],
-    new: Annotated[str | None, typer.Option("--as", help="What it is to be called.")] = None,
+    new: Annotated[str | None, typer.Option("--as", help="Its new name.")] = None,
 ) -> None:
     """Bring back the dataset that was deleted last under a name, with its versions."""
     with Store.open() as store:

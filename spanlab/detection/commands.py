@@ -51,8 +51,7 @@ def annotate(
     """Let detectors mark spans, in a dataset or from file to file.
 
     A dataset keeps the results as they come; items that a detector has finished are not done
-    again, unless --again says so. What Ctrl+C leaves undone goes on with `spanlab jobs resume`, or
-    the same command.
+    again, unless --again says so. After Ctrl+C, `spanlab jobs resume` or the same command goes on.
 
     \b
     spanlab annotate mine --detector offline
@@ -90,7 +89,7 @@ def annotate(
 def vote(
     source: Annotated[str, typer.Argument(help="A dataset, or with --gold-annotators a file.")],
     annotators: Annotated[
-        str | None, typer.Option(help="Who votes in a dataset: names with commas between.")
+        str | None, typer.Option(help="Who votes in a dataset: names, separated by commas.")
     ] = None,
     gold_annotators: Annotated[
         bool, typer.Option("--gold-annotators", help="Use the people in the file as voters.")
@@ -106,7 +105,9 @@ def vote(
         ),
     ] = False,
     output: Output = None,
-    format: Annotated[str | None, typer.Option(help="As in annotate.")] = None,
+    format: Annotated[
+        str | None, typer.Option(help="Format of the output file, as in `spanlab annotate`.")
+    ] = None,
 ) -> None:
     """Turn the marks of several annotators into soft labels: the share that marks each character.
 

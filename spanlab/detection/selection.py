@@ -108,7 +108,7 @@ class DetectorSelection(OptionModel):
         help="How models are asked: NAME=VALUE, for some of them ROLE.NAME=VALUE, "
         "DETECTOR.NAME=VALUE or DETECTOR.ROLE.NAME=VALUE. Names: "
         f"{', '.join(DetectorModelOptions.model_fields)}; the value none leaves one to the "
-        "endpoint (default: SPANLAB_MODEL_OPTIONS, with commas between). Repeatable.",
+        "endpoint (default: SPANLAB_MODEL_OPTIONS, separated by commas). Repeatable.",
         flags="--model-option",
     )
 

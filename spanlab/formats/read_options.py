@@ -154,15 +154,15 @@ class ReadOptions(OptionModel):
     columns: Annotated[Mapping[str, str] | None, BeforeValidator(_columns)] = option(
         None,
         title="Columns",
-        help="Names a column of a table, or a field of JSON: answer=output.text, messages=chat, "
-        "passages=docs.content. Repeatable.",
+        help="Which column of a table, or field of JSON, is what: answer=output.text, "
+        "messages=chat, passages=docs.content. Repeatable.",
         flags="--column",
     )
     records: str | None = option(
         None,
         title="Records",
-        help="If a JSON file is one object: where its list of records is, such as results.items. "
-        "By default the list that looks most like records is read.",
+        help="Where the list of records is, in a JSON file that is one object, such as "
+        "results.items. By default it is the list that looks most like records.",
         titles={".": "the file as one record"},
     )
     turns: Literal["last", "all"] = option(
@@ -175,7 +175,7 @@ class ReadOptions(OptionModel):
     speaker: str | None = option(
         None,
         title="The model in a chat",
-        help="Whose messages are the model's, in chats that have names of speakers and no roles.",
+        help="The speaker who is the model, in chats that have names of speakers and no roles.",
         placeholder="for example helper-bot",
     )
     common_labels: bool = option(
@@ -188,24 +188,24 @@ class ReadOptions(OptionModel):
     encoding: str | None = option(
         None,
         title="Encoding",
-        help="Of a text that is not UTF-8: windows-1252, latin-1, utf-16 or another that Python "
-        "knows.",
+        help="Encoding of files that are not UTF-8: windows-1252, latin-1, utf-16 or another that "
+        "Python knows.",
         placeholder="utf-8",
     )
     sources: Path | None = option(
         None,
         title="Sources of RAGTruth",
-        help="RAGTruth's source_info.jsonl, if it lies elsewhere.",
+        help="RAGTruth's source_info.jsonl, if it is in another folder.",
         sides={"command", "python"},
     )
     query: str | None = option(
         None,
         title="Question",
-        help="For GraphRAG's output without queries.jsonl: the question asked.",
+        help="The question, for GraphRAG's output without queries.jsonl.",
         sides={"command", "python"},
     )
     answer: str | None = option(
-        None, title="Answer", help="… and the answer that it gave.", sides={"command", "python"}
+        None, title="Answer", help="The answer to --query.", sides={"command", "python"}
     )
     on_warning: SkipJsonSchema[Callable[[str], None]] = Field(_warn, exclude=True)
     on_reject: SkipJsonSchema[Callable[[RejectedRecord], None] | None] = Field(None, exclude=True)

@@ -21,7 +21,8 @@ app = typer.Typer(
 
 JobId = Annotated[str, typer.Argument(help="The job's id, or how it begins.")]
 Queue = Annotated[
-    bool, typer.Option("--queue", help="Leave it to the app or a worker, do not work on it here.")
+    bool,
+    typer.Option("--queue", help="Queue it for the app or a worker instead of running it here."),
 ]
 
 

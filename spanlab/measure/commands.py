@@ -77,7 +77,7 @@ def measure(
     check: Annotated[
         Path | None,
         typer.Option(
-            help="Say whether this certificate (JSON) still holds for the dataset; exit 1 if not."
+            help="Say whether this certificate (JSON) is still valid here; exit 1 if not."
         ),
     ] = None,
     queue: Annotated[

@@ -34,7 +34,7 @@ Scope = Annotated[
     str, typer.Option("--scope", help="Which memory: the detectors' option memory_scope.")
 ]
 Number = Annotated[int, typer.Argument(metavar="ENTRY", help="Its number in `memory list`.")]
-Undo = Annotated[bool, typer.Option("--undo", help="Take it back.")]
+Undo = Annotated[bool, typer.Option("--undo", help="Undo this for the entry.")]
 
 
 def _memory() -> MemoryStore:

@@ -65,10 +65,13 @@ def list_roles() -> None:
 
 @keys.command("create")
 def create_key(
-    role: Annotated[Role, typer.Option(help="A viewer looks; a lead detects, too.")],
+    role: Annotated[
+        Role, typer.Option(help="What the key may do: a viewer reads, a lead also runs detectors.")
+    ],
     dataset: Dataset = None,
     days: Annotated[
-        int | None, typer.Option(min=1, max=3650, help="For how long; without it for ever.")
+        int | None,
+        typer.Option(min=1, max=3650, help="Days until the key expires; without it, never."),
     ] = None,
     label: Annotated[str, typer.Option(help="What it is for.")] = "",
 ) -> None:
@@ -103,7 +106,7 @@ def log(
         ),
     ] = False,
 ) -> None:
-    """Say who did what, the newest first: logins, roles, exports, deletions, keys, invitations.
+    """Show who did what, newest first: logins, roles, exports, deletions, keys, invitations.
 
     \b
     spanlab log --limit 20

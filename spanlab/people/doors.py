@@ -6,7 +6,7 @@ ROOM = Room(
     commands={
         "roles": Command("What people may do: grant, revoke, list.", "access_commands:roles", 270),
         "keys": Command("Keys of programs: create, list, revoke.", "access_commands:keys", 280),
-        "log": Command("Say who did what, the newest first.", "access_commands:log", 290),
+        "log": Command("Show who did what, newest first.", "access_commands:log", 290),
     },
     pages=(
         Page(

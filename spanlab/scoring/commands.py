@@ -149,14 +149,14 @@ def agreement(
 def raters(
     dataset: Annotated[str, typer.Argument(help="A dataset that several people annotated.")],
     annotators: Annotated[
-        str | None, typer.Option(help="Whom, with commas between; by default all people.")
+        str | None, typer.Option(help="People to rate, separated by commas; by default all.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
 ) -> None:
     """Estimate how reliable each person is: sensitivity and specificity.
 
     Estimated from agreement (Dawid and Skene's model) and from items with gold labels, which people
-    who review blind do not see. `spanlab vote --weighted` goes by it.
+    who review blind do not see. `spanlab vote --weighted` uses it.
     """
     from spanlab.cli import console
     from spanlab.scoring.reliability import rate_raters

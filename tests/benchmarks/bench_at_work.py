@@ -38,7 +38,7 @@ WATCH = """
 () => {
     window.shown = [];
     const look = () => {
-        const said = document.body.innerText.match(/([\\d,]+) of [\\d,]+ items/);
+        const said = document.body.innerText.match(/([\\d,]+) of [\\d,]+/);
         const done = said && Number(said[1].replaceAll(",", ""));
         if (said && shown.at(-1)?.[0] !== done) shown.push([done, Date.now() / 1000]);
     };
@@ -101,7 +101,7 @@ def _begin(server: Server, url: str) -> str:
 def _progress(page: Page, server: Server, store: Store) -> None:
     """Print how long what was stored takes to be on the Jobs page."""
     page.goto(server.url().replace("/?", "/jobs?"))
-    page.wait_for_selector("text=/[\\d,]+ of [\\d,]+ items/")
+    page.wait_for_selector("text=/[\\d,]+ of [\\d,]+/")
     with _watching(store) as stored:
         page.evaluate(WATCH)
         page.wait_for_timeout(WATCHED * 1_000)

@@ -67,7 +67,7 @@ def _failures(home: Path) -> None:
 def _prefixes(home: Path) -> None:
     """Print how much of their prompts the detectors of one item have in common."""
     import spanlab
-    from spanlab.detection import DetectorSpec, EnsembleSpec, spec_of
+    from spanlab.detection import EnsembleSpec, spec_of
     from spanlab.schema import Item, Passage, Record
     from spanlab.testing import ModelServer, say_fields
 
@@ -81,19 +81,18 @@ def _prefixes(home: Path) -> None:
     )
     ensemble = spec_of("ucsc")
     assert isinstance(ensemble, EnsembleSpec)
-    prompts = []
-    for number, spec in enumerate((*ensemble.members, DetectorSpec(detector="ucsc-kg"))):
-        with ModelServer(lambda ask: say_fields(parts=[])) as server:
-            os.environ |= {"OPENAI_BASE_URL": server.url, "SPANLAB_HOME": str(home / str(number))}
-            spanlab.annotate([Record(item=item)], spec.model_copy(update={"model": None}))
-            prompts.append(next(ask.text for ask in server.requests if passage[:99] in ask.text))
-    shared = [_in_common(*pair) for pair in combinations(prompts[:-1], 2)]
-    graph = _in_common(prompts[0], prompts[-1])
+    members = [spec.model_copy(update={"model": None}) for spec in ensemble.members]
+    with ModelServer(lambda ask: say_fields(parts=[])) as server:
+        os.environ |= {"OPENAI_BASE_URL": server.url, "SPANLAB_HOME": str(home / "prefixes")}
+        spanlab.annotate(
+            [Record(item=item)], ensemble.model_copy(update={"members": tuple(members)})
+        )
+        prompts = [ask.text for ask in server.requests if passage[:99] in ask.text]
+    shared = [_in_common(*pair) for pair in combinations(prompts, 2)]
     print(
-        f"prompts on one item with {_PASSAGES:,} characters of passages: members of the ensemble "
-        f"begin with the same {min(shared):,} characters, "
-        f"{min(shared) / max(map(len, prompts)):.0%} of the longest prompt, and the knowledge "
-        f"graph's with {graph:,} of them"
+        f"prompts on one item with {_PASSAGES:,} characters of passages: {len(prompts)} calls of "
+        f"the ensemble begin with the same {min(shared):,} characters, "
+        f"{min(shared) / max(map(len, prompts)):.0%} of the longest prompt"
     )
 
 

@@ -158,7 +158,7 @@ def _print_odd() -> None:
 
 
 def _print_start() -> None:
-    ours = _processor_seconds("from spanlab.text.terms import tokens\n", "tokens(text, lang)")
+    ours = _processor_seconds("from spanlab.text.tokens import tokens\n", "tokens(text, lang)")
     plain = _processor_seconds("import spacy\n", "spacy.blank(lang)(text)")
     print(
         f"20 texts in {len(_LANGUAGES)} languages in a new process: {ours:.1f} s of processor time"

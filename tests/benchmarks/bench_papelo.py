@@ -117,7 +117,7 @@ class _Web:
 def _said(ask: ModelRequest) -> ScriptedReply:
     from spanlab.testing import say_fields
 
-    prompt = ask.messages[-1]["content"]
+    prompt = ask.text  # the form of the reply is in the system message, the claim in the last one
     wanted = re.findall(r"`\[\[ ## (\w+) ## \]\]`", prompt)[0]
     tower = re.findall(r"Tower (\d+)", prompt)
     name = tower[0] if tower else "?"

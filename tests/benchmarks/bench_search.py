@@ -61,7 +61,7 @@ def _measure(name: str, store: Store) -> None:
         query = QueueQuery(reviewer="me", text=searched)
         ranked = QueueQuery(reviewer="me", text=searched, order="disagreement", blind=True)
         times = [_times(partial(store.page, "bench", each)) for each in (query, ranked)]
-        found = store.positions("bench", query)
+        found = len(store.positions("bench", query))
         print(f"  {what:42} {found:7,} items   {times[0]}   by disagreement, blind {times[1]}")
     print("  (milliseconds: p50/p95 of the first page, and what this process computed of the p50)")
 

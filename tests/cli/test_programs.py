@@ -34,7 +34,7 @@ def test_the_list_says_which_one_is_used_and_what_each_is_worth(
     _, maybe, sure = spanlab("programs", "list").stdout.splitlines()
     common = ["ucsc-extract", "iou", ".400", "→", ".500"]
     when = ["small", "2026-11-25", "12:00"]
-    assert maybe.split() == ["maybe", *common[:-1], ".500,", "not", "beyond", "chance", *when]
+    assert maybe.split() == ["maybe", *common[:-1], ".500,", "not", "significant", *when]
     assert sure.split() == ["*", "sure", *common, "small", "2026-11-24", "12:00"]
     assert programs.default("ucsc-extract") == "sure"
     assert spanlab("programs", "use", "--untuned", "ucsc-extract").returncode == 0
@@ -56,7 +56,7 @@ def test_a_program_is_shown_with_its_worth_and_prompt(
     spanlab: Run, programs: ProgramRegistry
 ) -> None:
     shown = spanlab("programs", "show", "maybe").stdout
-    assert "does not beat the untuned prompt beyond chance: .400 → .500" in shown
+    assert "is not significantly better than the untuned prompt: .400 → .500" in shown
     assert "difference +.100 [-.020, +.180], p = .012" in shown
     assert ["de", ".300", ".500", "+.200"] in [line.split() for line in shown.splitlines()]
     assert "extract, 1 example:\n\nQuote it.\nBe quick." in shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 
 import httpx
 import pytest
@@ -72,25 +73,28 @@ def test_the_check_says_what_the_server_can_do(
 ) -> None:
     (check,) = check_models(DetectorSelection(detectors=("ucsc-extract",), model=model), settings)
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    named = {"name": "a", "strict": True, "schema": schema}
     forms = {
-        "JSON": {"type": "json_object"},
-        "structured": {
-            "type": "json_schema",
-            "json_schema": {"name": "a", "strict": True, "schema": schema},
-        },
+        "JSON": [{"type": "json_object"}],
+        # OpenAI's form, or the one that llama.cpp's server in Python reads.
+        "structured": [
+            {"type": "json_schema", "json_schema": named},
+            {"type": "json_object", "schema": schema},
+        ],
     }
-    for kind, form in forms.items():
-        message = {"role": "user", "content": 'Say {"a": 1} and nothing else.'}
-        body = {"model": model.model, "messages": [message], "response_format": form}
-        reply = httpx.post(
-            f"{address}/chat/completions",
-            json=body | {"max_tokens": 50},
-            headers={"Authorization": f"Bearer {KEY}"},
-            timeout=600,
-        )
-        assert check.works(kind) == (reply.is_success and _is_json(reply)), (kind, reply.text)
+    for kind, known in forms.items():
+        replies = [_ask(address, model, form) for form in known]
+        works = any(reply.is_success and _is_json(reply) for reply in replies)
+        assert check.works(kind) == works, (kind, [reply.text for reply in replies])
     assert check.works("chat")
     assert [trial.kind for trial in check.trials][-1] == "ucsc-extract"
+
+
+def _ask(address: str, model: ModelChoice, form: dict[str, Any]) -> httpx.Response:
+    message = {"role": "user", "content": 'Say {"a": 1} and nothing else.'}
+    body = {"model": model.model, "messages": [message], "response_format": form, "max_tokens": 50}
+    headers = {"Authorization": f"Bearer {KEY}"}
+    return httpx.post(f"{address}/chat/completions", json=body, headers=headers, timeout=600)
 
 
 def _is_json(reply: httpx.Response) -> bool:

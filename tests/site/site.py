@@ -6,7 +6,7 @@ import re
 from itertools import groupby
 from typing import Any
 
-from spanlab.base.guide import INDEX, guide_pages
+from spanlab.base.guide import INDEX, guide_pages, with_helps
 
 
 def on_config(config: Any) -> None:
@@ -19,6 +19,8 @@ def on_config(config: Any) -> None:
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Return a page that shows each picture in the colours that a reader has chosen."""
+    """Return a page with each picture in the colours that a reader has chosen, and with helps."""
     both = r"![\1](\2.webp#only-light)\n![\1](\2-dark.webp#only-dark)"
-    return re.sub(r"^!\[([^]]*)\]\((pictures/[\w-]+)\.webp\)$", both, markdown, flags=re.MULTILINE)
+    return re.sub(
+        r"^!\[([^]]*)\]\((pictures/[\w-]+)\.webp\)$", both, with_helps(markdown), flags=re.MULTILINE
+    )

@@ -14,15 +14,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import typer.main
 from pydantic import BaseModel
-from typer.testing import CliRunner
 
 import spanlab
+from spanlab import doors
 from spanlab.base.guide import FOLDER
 from spanlab.base.options import Option
 from spanlab.base.settings import EndpointSettings, ModelSettings, Settings, WebSearchSettings
-from spanlab.cli.app import app
 from spanlab.detection import DetectorEntry, entries, entry_of, spec_of
 from spanlab.detection.entry import options_of
 from spanlab.detection.estimate import typical_cost
@@ -47,23 +45,10 @@ def made_anew(text: str) -> str:
 
 
 def _commands() -> Iterator[str]:
-    """Every command with its own help, in the order of the list of commands."""
-    group: Any = typer.main.get_command(app)
-    for name in group.commands:
-        command = group.get_command(None, name)
-        inner = getattr(command, "commands", {})
-        yield from _help(name)
-        for each in inner:
-            yield from _help(name, each)
-
-
-def _help(*words: str) -> Iterator[str]:
-    done = CliRunner().invoke(
-        app, [*words, "--help"], prog_name="spanlab", env={"COLUMNS": "96", "TERMINAL_WIDTH": "96"}
-    )
-    assert done.exit_code == 0, done.output
-    yield f"{'#' * (1 + len(words))} spanlab {' '.join(words)}"
-    yield f"\n```text\n{done.output.strip()}\n```\n"
+    """Every command with what it is for."""
+    yield "| command | what it does |\n| --- | --- |"
+    for name, command in doors.commands().items():
+        yield f"| `spanlab {name}` | {_cell(command.about)} |"
 
 
 def _python() -> Iterator[str]:

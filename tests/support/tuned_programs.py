@@ -17,7 +17,7 @@ def tuned_program(
     Args:
         name: of the program.
         instruction: of its predictor.
-        low: end of the difference's interval; below 0 the program is not better beyond chance.
+        low: end of the difference's interval; below 0 the program is not significantly better.
         detector: for which it was tuned.
         demo: its demonstration, if there is one.
     """

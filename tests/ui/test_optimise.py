@@ -225,7 +225,7 @@ def test_a_program_is_compared_used_and_removed(
     programs.save(tuned_program("sure", "Quote it.\nBe short.", 0.02))
     app = open_page("optimise")
     assert not app.exception
-    assert "iou .400 → .500, not beyond chance" in everything(app)
+    assert "iou .400 → .500, not significant" in everything(app)
     assert any("+Be short." in code.value for code in app.code)
     app.button(key="use-sure").click().run()
     assert programs.default("ucsc-extract") == "sure"

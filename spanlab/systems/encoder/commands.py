@@ -161,8 +161,8 @@ def train(
         int,
         typer.Option(
             min=0,
-            help="Number of folds for held-out scores and the calibration, each a training more; "
-            "0: none.",
+            help="Number of folds for held-out scores and the calibration; each is one more "
+            "training. 0: none.",
         ),
     ] = 3,
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,

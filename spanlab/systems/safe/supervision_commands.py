@@ -72,7 +72,7 @@ def ideal_trajectories(
     passages: Passages = None,
     output: Output = None,
     flagged: Annotated[
-        bool, typer.Option("--unverifiable", help="Also for questions flagged as unverifiable.")
+        bool, typer.Option("--unverifiable", help="Include questions flagged as unverifiable.")
     ] = False,
     concurrency: Concurrency = 32,
     limit: Limit = None,
@@ -139,7 +139,7 @@ def verifier_data(
     *,
     budget: Annotated[Budget, OptionsAmong("max_calls")],
     flagged: Annotated[
-        bool, typer.Option("--unverifiable", help="Also from questions flagged as unverifiable.")
+        bool, typer.Option("--unverifiable", help="Include questions flagged as unverifiable.")
     ] = False,
 ) -> None:
     """Write chats to train a verifier of steps on, from reasonings that are reviewed or ideal.

@@ -12,7 +12,7 @@ def stages(
     annotators: Annotated[
         str | None,
         typer.Option(
-            help="Annotators whose claims are counted, with commas between; by default all."
+            help="Annotators whose claims are counted, separated by commas; by default all."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
