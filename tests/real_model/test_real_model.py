@@ -74,7 +74,7 @@ def test_the_check_says_what_the_server_can_do(
     (check,) = check_models(DetectorSelection(detectors=("ucsc-extract",), model=model), settings)
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
     named = {"name": "a", "strict": True, "schema": schema}
-    forms = {
+    forms: dict[str, list[dict[str, Any]]] = {
         "JSON": [{"type": "json_object"}],
         # OpenAI's form, or the one that llama.cpp's server in Python reads.
         "structured": [
