@@ -174,7 +174,10 @@ class _FailedCalls:
             return
         if not self.n_read:
             raise InputError(
-                f"no record of {self._n:,} has an answer", file=self._file, found=str(self._first)
+                f"no record of {self._n:,} has an answer",
+                file=self._file,
+                found=str(self._first),
+                expected=self._first.expected,
             )
         options.on_warning(
             f"{self._file}: {self._n:,} of {counted(self._n + self.n_read, 'record')} have no "

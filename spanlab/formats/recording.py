@@ -54,7 +54,7 @@ class Recorder:
     """The texts of one run, in the order in which they came."""
 
     def __init__(self) -> None:
-        self._nodes: list[ProcessNode] = []
+        self._nodes: dict[str, ProcessNode] = {}
         self._by_text: dict[str, str] = {}  # the latest node with a text
         self._found: dict[str, None] = {}  # texts that were noted as sources
         self._lock = Lock()
@@ -74,7 +74,7 @@ class Recorder:
             same = self._by_text.get(output)  # two listeners may hear the same call
             sources = dict.fromkeys(source for text in texts for source in self._sources(text))
             sources.pop(same or "", None)
-            if same is None or self._node(same).sources != tuple(sources):
+            if same is None or self._nodes[same].sources != tuple(sources):
                 self._add(output, stage, tuple(sources))
 
     def call(self, messages: Iterable[tuple[str, str]], outputs: Iterable[str], stage: str) -> None:
@@ -127,31 +127,25 @@ class Recorder:
             UsageError: nothing was noted, or no step returned this answer.
         """
         with self._lock:
-            nodes, by_text = {node.id: node for node in self._nodes}, dict(self._by_text)
-        if answer is None and nodes:
-            answer = next(reversed(nodes.values())).text
+            nodes, by_text = dict(self._nodes), dict(self._by_text)
+        last = next((node.text for node in reversed(nodes.values())), None)
+        answer = last if answer is None else answer
         if answer is None or answer not in by_text:
             raise UsageError(
                 "no recorded step returned this answer; decorate the function that returns it "
                 "with @spanlab.recorded, or note it with process.step"
             )
-        needed, waiting = set[str](), [by_text[answer]]
-        while waiting:
-            node = waiting.pop()
-            if node not in needed:
-                needed.add(node)
-                waiting += nodes[node].sources
-        questions = {
-            name
+        needed = {by_text[answer]}
+        for name, node in reversed(nodes.items()):  # what a text was made from came before it
+            needed.update(node.sources if name in needed else ())
+        asked = question.strip()
+        kept = {
+            name: node
             for name, node in nodes.items()
-            if node.stage == SOURCE and node.text.strip() == question.strip()
+            if name in needed and (node.stage, node.text.strip()) != (SOURCE, asked)
         }
-        kept = [node for name, node in nodes.items() if name in needed - questions]
-        made_from = (tuple(n for n in node.sources if n not in questions) for node in kept)
-        sources = tuple(
-            node.model_copy(update={"sources": names})
-            for node, names in zip(kept, made_from, strict=True)
-        )
+        made_from = {name: tuple(filter(kept.get, node.sources)) for name, node in kept.items()}
+        sources = tuple(n.model_copy(update={"sources": made_from[n.id]}) for n in kept.values())
         try:
             return Process(nodes=sources)
         except ValidationError:
@@ -177,9 +171,6 @@ class Recorder:
             return (node,)
         return self._inside(text) or (self._add(text, SOURCE, ()),)
 
-    def _node(self, name: str) -> ProcessNode:
-        return self._nodes[int(name.rpartition(" ")[2]) - 1]
-
     def _inside(self, text: str) -> list[str]:
         return [
             node
@@ -188,12 +179,10 @@ class Recorder:
         ]
 
     def _add(self, text: str, stage: str, sources: tuple[str, ...]) -> str:
-        node = ProcessNode(
-            id=f"text {len(self._nodes) + 1}", text=text, stage=stage, sources=sources
-        )
-        self._nodes.append(node)
-        self._by_text[text] = node.id
-        return node.id
+        name = f"text {len(self._nodes) + 1}"
+        self._nodes[name] = ProcessNode(id=name, text=text, stage=stage, sources=sources)
+        self._by_text[text] = name
+        return name
 
 
 _CURRENT: ContextVar[Recorder | None] = ContextVar("recorder", default=None)

@@ -62,6 +62,7 @@ from spanlab.integrations.offers import (
     ServiceOffers,
 )
 from spanlab.integrations.traces import (
+    LOGS,
     PATH,
     PROTOBUF,
     TraceInbox,
@@ -146,7 +147,7 @@ def http_api(
         dependencies=[Depends(HTTPBearer(auto_error=False, description=KEY))],
         responses={status: {"model": ErrorReply, **told} for status, told in _ERRORS.items()},
     )
-    app.add_middleware(JsonBodies, other_paths=(PATH,))
+    app.add_middleware(JsonBodies, other_paths=(PATH, LOGS))
     app.add_middleware(_Rate, rate=rate)
     app.add_middleware(RoleCheck, needed=_permission_for)
     app.add_middleware(Gate, key=key, open_paths=_OPEN, bearer=register.bearer)
@@ -192,7 +193,8 @@ def _add_traces(app: FastAPI, inbox: TraceInbox) -> None:
 
     async def take(request: Request) -> Response:
         kind, packed = (request.headers.get(f"content-{name}", "") for name in ("type", "encoding"))
-        traces = await read_request(request.stream(), kind, packed)
+        path = request.url.path
+        traces = await read_request(request.stream(), path, kind, packed)
         try:
             rejected, reason = await run_in_threadpool(inbox.add, traces)
         except (AccessError, NotFoundError):
@@ -201,11 +203,12 @@ def _add_traces(app: FastAPI, inbox: TraceInbox) -> None:
             reason = _without_paths(redact(str(error)))
             raise HTTPException(503, reason, RETRY) from None
         return Response(
-            reply_to(rejected, reason, kind),
+            reply_to(rejected, reason, path, kind),
             media_type=PROTOBUF if is_protobuf(kind) else "application/json",
         )
 
-    app.add_route(PATH, take, methods=["POST"])
+    for path in (PATH, LOGS):
+        app.add_route(path, take, methods=["POST"])
 
 
 def _add_errors(app: FastAPI) -> None:

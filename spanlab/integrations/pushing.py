@@ -103,9 +103,7 @@ class PushReport:
     @property
     def status(self) -> Literal[0, 1, 3]:
         """The exit status: 1 if nothing was pushed, 3 if some failed."""
-        if not self.pushed:
-            return 1
-        return 3 if self.failures else 0
+        return 1 if not self.pushed else 3 if self.failures else 0
 
 
 def push_dataset_verdicts(
@@ -143,69 +141,32 @@ def push_verdicts(records: Iterable[Record], request: PushRequest) -> PushReport
     Raises:
         UsageError: there is no such program, the address is none, or a key is missing or unusable.
     """
-    report = PushReport()
-    server = _Server(request)
+    if request.to not in _SENDERS:
+        raise UsageError(f"no verdicts go to {request.to!r}; they do to {', '.join(_SENDERS)}")
+    report, server = PushReport(), _Server(request)
     work = (server.deliver(verdict) for verdict in _verdicts(records, request, report))
     try:
         for outcome in ahead(work, _AT_ONCE):
             failure = outcome.result()
             report.pushed += failure is None
-            report.failures += [] if failure is None else [failure]
+            report.failures += filter(None, (failure,))
     finally:
-        wait(server.close())
+        wait(server.client.aclose())
     return report
 
 
 @dataclass(frozen=True)
 class _Verdict:
-    """What an annotator says of an item, and the ids of its trace and span; "" for no span."""
+    """What is sent of an item: the ids of its trace and span ("" for none), and what is said."""
 
-    item: Item
-    annotation: Annotation
+    item: str
     trace: str
     span: str
-
-    @property
-    def score(self) -> float:
-        """The share of characters that are more likely hallucinated than not."""
-        return share_of(self.item, self.annotation)
-
-    @property
-    def label(self) -> str:
-        return "hallucinated" if self.score else "clean"
-
-    @property
-    def explanation(self) -> str:
-        """The likeliest span and what is said of it."""
-        spans = self.annotation.spans
-        if not self.score:
-            return "Nothing is marked."
-        if not spans:
-            first = hard_of(self.annotation)[0]
-            return f"“{one_line(self.item.answer[first.start : first.end], _QUOTED)}”"
-        worst = max(spans, key=lambda span: (span.prob, span.end - span.start))
-        why = one_line(worst.note or worst.label or "not supported", _QUOTED)
-        more = f" ({len(spans) - 1} more)" if len(spans) > 1 else ""
-        return f"“{one_line(worst.text, _QUOTED)}”: {why}{more}"
-
-    @property
-    def result(self) -> dict[str, Any]:
-        return {"label": self.label, "score": self.score, "explanation": self.explanation}
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        annotator = self.annotation.annotator
-        return {"spans": spans_of(self.annotation), "annotator": annotator, "item": self.item.id}
-
-    @property
-    def kind(self) -> Literal["HUMAN", "LLM", "CODE"]:
-        """Who judged: as these programs tell it."""
-        if self.annotation.kind in (AnnotatorKind.PERSON, AnnotatorKind.GOLD):
-            return "HUMAN"
-        try:
-            return "LLM" if asks_models(self.annotation.annotator) else "CODE"
-        except UsageError:  # a vote, a function, or a name of somebody's own
-            return "CODE"
+    time: Any  # of the trace
+    kind: Literal["HUMAN", "LLM", "CODE"]  # who judged, as these programs tell it
+    source: str  # … by name
+    result: dict[str, Any]
+    metadata: dict[str, Any]
 
 
 def _verdicts(
@@ -213,14 +174,42 @@ def _verdicts(
 ) -> Iterator[_Verdict]:
     """Yield the verdicts that can be sent, and count the items without."""
     for record in records:
-        annotation = record.by(request.annotator)
-        trace, span = trace_of(record.item)
+        item, annotation = record.item, record.by(request.annotator)
+        trace, span = trace_of(item)
         if annotation is None or annotation.status is not Status.DONE:
             report.unannotated += 1
         elif not trace or (request.to == "phoenix" and not span):
             report.untraced += 1
         else:
-            yield _Verdict(record.item, annotation, trace, span)
+            score, source = share_of(item, annotation), f"spanlab:{request.annotator}"
+            label, why = "hallucinated" if score else "clean", _explanation(item, annotation)
+            result = {"label": label, "score": score, "explanation": why}
+            about = {"annotator": request.annotator, "item": item.id}
+            metadata = {"spans": spans_of(annotation), **about}
+            time, kind = item.meta.get("time"), _kind(annotation)
+            yield _Verdict(item.id, trace, span, time, kind, source, result, metadata)
+
+
+def _explanation(item: Item, annotation: Annotation) -> str:
+    """Return the likeliest span and what is said of it."""
+    spans, hard = annotation.spans, hard_of(annotation)
+    if not hard:
+        return "Nothing is marked."
+    if not spans:
+        return f"“{one_line(item.answer[hard[0].start : hard[0].end], _QUOTED)}”"
+    worst = max(spans, key=lambda span: (span.prob, span.end - span.start))
+    why = one_line(worst.note or worst.label or "not supported", _QUOTED)
+    more = f" ({len(spans) - 1} more)" if len(spans) > 1 else ""
+    return f"“{one_line(worst.text, _QUOTED)}”: {why}{more}"
+
+
+def _kind(annotation: Annotation) -> Literal["HUMAN", "LLM", "CODE"]:
+    if annotation.kind in (AnnotatorKind.PERSON, AnnotatorKind.GOLD):
+        return "HUMAN"
+    try:
+        return "LLM" if asks_models(annotation.annotator) else "CODE"
+    except UsageError:  # a vote, a function, or a name of somebody's own
+        return "CODE"
 
 
 class _RefusedError(SpanlabError):
@@ -229,45 +218,33 @@ class _RefusedError(SpanlabError):
     def __init__(self, reason: str, status: int = 0, after: float | None = None) -> None:
         super().__init__(reason)
         self.status, self.after = status, after
-
-    @property
-    def is_of_server(self) -> bool:
-        """Whether another attempt may help, and another item fares no better."""
-        return self.status in {0, 408, 429} or self.status >= 500
+        # Whether another attempt may help, and another item fares no better.
+        self.is_of_server = status in {0, 408, 429} or status >= 500
 
 
 class _Server:
     """The program that keeps the traces."""
 
     def __init__(self, request: PushRequest) -> None:
-        if request.to not in _SENDERS:
-            raise UsageError(f"no verdicts go to {request.to!r}; they do to {', '.join(_SENDERS)}")
-        self._request = request
-        self._url = _checked_url(request.url)
+        self._request, self._url = request, _checked_url(request.url)
         self._host = urlsplit(self._url).netloc
-        self._send = _SENDERS[request.to]
-        self._client = _client(request)
+        self.client = _client(request)
         self._hopeless = ""  # why nothing more is tried
         self._in_a_row = 0
 
-    async def close(self) -> None:
-        await self._client.aclose()
-
     async def deliver(self, verdict: _Verdict) -> PushFailure | None:
         """Send a verdict; returns why that failed. After a failure of all nothing is tried."""
-        item = verdict.item.id
         if self._hopeless:
-            return PushFailure(item, 0, f"not tried: {self._hopeless}")
+            return PushFailure(verdict.item, 0, f"not tried: {self._hopeless}")
         try:
-            await self._send(self, verdict)
+            await _SENDERS[self._request.to](self.ask, verdict)
         except _RefusedError as error:
-            reason = f"{self._host} {error}"
+            is_of_key, keys = error.status in {401, 403}, " and ".join(ACCESS[self._request.to])
+            reason = f"{self._host} {error}" + (f"; check {keys}" if is_of_key else "")
             self._in_a_row = self._in_a_row + 1 if error.is_of_server else 0
-            if error.status in {401, 403}:
-                reason += f"; check {' and '.join(ACCESS[self._request.to])}"
-            if error.status in {401, 403} or self._in_a_row >= _IN_A_ROW:
+            if is_of_key or self._in_a_row >= _IN_A_ROW:
                 self._hopeless = self._hopeless or reason
-            return PushFailure(item, error.status, reason)
+            return PushFailure(verdict.item, error.status, reason)
         self._in_a_row = 0
         return None
 
@@ -277,21 +254,21 @@ class _Server:
         Raises:
             _RefusedError: it is an error, or none came, after further attempts where these help.
         """
-        for pause in (*_PAUSES, None):
+        for pause in _PAUSES:
             try:
                 return await self._ask_once(method, path, body)
             except _RefusedError as error:
-                if pause is None or not error.is_of_server:
+                if not error.is_of_server:
                     raise
                 await asyncio.sleep(min(error.after or pause, _LONGEST))
-        return None
+        return await self._ask_once(method, path, body)
 
     async def _ask_once(self, method: str, path: str, body: object) -> Any:
         import httpx
 
         try:
             async with asyncio.timeout(self._request.timeout):
-                reply = await self._client.request(method, self._url + path, json=body)
+                reply = await self.client.request(method, self._url + path, json=body)
         except TimeoutError:
             raise _RefusedError(f"did not answer within {self._request.timeout:g} s") from None
         except httpx.HTTPError as error:
@@ -341,67 +318,58 @@ def _client(request: PushRequest) -> httpx.AsyncClient:
     )
 
 
-async def _send_to_phoenix(server: _Server, verdict: _Verdict) -> None:
-    annotation = {
-        "span_id": verdict.span,
-        "name": SCORE,
-        "annotator_kind": verdict.kind,
-        "result": verdict.result,
-        "metadata": verdict.metadata,
-        "identifier": f"spanlab:{verdict.annotation.annotator}",
-    }
+_Ask = Callable[..., Awaitable[Any]]
+
+
+async def _send_to_phoenix(ask: _Ask, verdict: _Verdict) -> None:
+    about = {"annotator_kind": verdict.kind, "identifier": verdict.source}
+    said = {"name": SCORE, "result": verdict.result, "metadata": verdict.metadata}
+    body = {"data": [{"span_id": verdict.span, **about, **said}]}
     # At once, so that a span that is not there is told.
-    await server.ask("POST", "/v1/span_annotations?sync=true", {"data": [annotation]})
+    await ask("POST", "/v1/span_annotations?sync=true", body)
 
 
-async def _send_to_langfuse(server: _Server, verdict: _Verdict) -> None:
-    named = "\n".join((verdict.trace, verdict.span, verdict.annotation.annotator))
+async def _send_to_langfuse(ask: _Ask, verdict: _Verdict) -> None:
+    named = "\n".join((verdict.trace, verdict.span, verdict.metadata["annotator"]))
+    result = verdict.result
     score = {
         "id": f"spanlab-{hashlib.sha256(named.encode()).hexdigest()[:32]}",
-        "traceId": verdict.trace,
-        "observationId": verdict.span or None,
-        "name": SCORE,
-        "value": verdict.score,
-        "dataType": "NUMERIC",
-        "comment": verdict.explanation,
-        "metadata": {"label": verdict.label, **verdict.metadata},
+        **{"traceId": verdict.trace, "observationId": verdict.span or None},
+        **{"name": SCORE, "value": result["score"], "dataType": "NUMERIC"},
+        "comment": result["explanation"],
+        "metadata": {"label": result["label"], **verdict.metadata},
         # Only a score of the same time is replaced, so it is that of the trace.
-        "timestamp": verdict.item.meta.get("time"),
+        "timestamp": verdict.time,
     }
     score = {name: value for name, value in score.items() if value is not None}
     try:
-        reply = await server.ask("POST", "/api/public/scores", score)
+        reply = await ask("POST", "/api/public/scores", score)
     except _RefusedError as error:
         if error.status != 400:
             raise
         # Servers since SDK 5 take a list, those before it one score.
-        reply = await server.ask("POST", "/api/public/scores", [score])
+        reply = await ask("POST", "/api/public/scores", [score])
     if isinstance(reply, dict) and reply.get("rejected"):
         raise _RefusedError(f"rejects it{quoted(str(reply.get('errors') or ''))}", 207)
 
 
-async def _send_to_mlflow(server: _Server, verdict: _Verdict) -> None:
-    trace = verdict.trace if verdict.trace.startswith("tr-") else f"tr-{verdict.trace}"
-    place = f"/api/3.0/mlflow/traces/{quote(trace, safe='')}"
-    metadata = {"label": verdict.label, **verdict.metadata}
+async def _send_to_mlflow(ask: _Ask, verdict: _Verdict) -> None:
+    name = quote(verdict.trace.removeprefix("tr-"), safe="")
+    place, result = f"/api/3.0/mlflow/traces/tr-{name}", verdict.result
+    spans = to_json(verdict.metadata["spans"]).decode()  # texts alone
+    kind = "LLM_JUDGE" if verdict.kind == "LLM" else verdict.kind
     told: dict[str, Any] = {
         "assessment_name": SCORE,
-        "source": {
-            "source_type": "LLM_JUDGE" if verdict.kind == "LLM" else verdict.kind,
-            "source_id": f"spanlab:{verdict.annotation.annotator}",
-        },
-        "feedback": {"value": verdict.score},
-        "rationale": verdict.explanation,
-        "metadata": {**metadata, "spans": to_json(metadata["spans"]).decode()},  # texts alone
+        "source": {"source_type": kind, "source_id": verdict.source},
+        **{"feedback": {"value": result["score"]}, "rationale": result["explanation"]},
+        "metadata": {"label": result["label"], **verdict.metadata, "spans": spans},
     }
-    known = _assessment(await server.ask("GET", place), told)
-    method, way = ("PATCH", f"/{known}") if known else ("POST", "")
-    body: dict[str, Any] = {"assessment": told}
-    if known:
-        body["update_mask"] = "feedback,rationale,metadata"
-    elif verdict.span:
-        told["span_id"] = verdict.span
-    await server.ask(method, f"{place}/assessments{way}", body)
+    if known := _assessment(await ask("GET", place), told):
+        body = {"assessment": told, "update_mask": "feedback,rationale,metadata"}
+        await ask("PATCH", f"{place}/assessments/{known}", body)
+    else:
+        told |= {"span_id": verdict.span} if verdict.span else {}
+        await ask("POST", f"{place}/assessments", {"assessment": told})
 
 
 def _assessment(reply: Any, told: Mapping[str, Any]) -> str:
@@ -415,7 +383,7 @@ def _assessment(reply: Any, told: Mapping[str, Any]) -> str:
         raise _RefusedError("does not answer as MLflow does; check its address", 200) from None
 
 
-_SENDERS: Final[Mapping[TraceHome, Callable[[_Server, _Verdict], Awaitable[None]]]] = {
+_SENDERS: Final[Mapping[TraceHome, Callable[[_Ask, _Verdict], Awaitable[None]]]] = {
     "phoenix": _send_to_phoenix,
     "langfuse": _send_to_langfuse,
     "mlflow": _send_to_mlflow,

@@ -2,15 +2,15 @@
 
 A trace is stored when its root span comes: exporters send what ends, and the root ends last. What
 comes before waits in memory, what comes after is not added; a trace that comes twice is stored
-once.
+once. Messages that instrumentations send as log events are joined to their spans; calls that came
+without any wait for them.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from base64 import b64decode
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Mapping
 from threading import Lock
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from spanlab.base.errors import (
 )
 from spanlab.base.inbound import collected, reason_of
 from spanlab.formats.known.span_files import spans_in
+from spanlab.formats.known.trace import MESSAGES
 from spanlab.formats.known.traces import record_of, turns_in
 from spanlab.formats.reader import NoAnswer
 from spanlab.integrations.gate import LARGEST
@@ -33,24 +34,28 @@ from spanlab.output.figures import counted
 from spanlab.schema import Record, storable_escapes
 from spanlab.storage import Store
 
-PATH: Final = "/v1/traces"  # that exporters add to the endpoint they are told
+# What exporters add to the endpoint they are told.
+PATH: Final = "/v1/traces"
+LOGS: Final = "/v1/logs"
 PROTOBUF: Final = "application/x-protobuf"
 _WAITING: Final = 64 * 2**20  # bytes of JSON of traces whose root has not come, together
 _PAUSE: Final = 0.05  # seconds before the next look
 _LOG = logging.getLogger(__name__)
-_IDS: Final = ("traceId", "spanId", "parentSpanId")  # base64 in protobuf's JSON, hex in OTLP's
 
 
 class _Trace:
-    """The spans of a trace that have come so far, by id: a batch may be sent again."""
+    """What has come of a trace so far, each part once: a batch may be sent again."""
 
     def __init__(self) -> None:
-        self.spans: dict[str, dict[str, Any]] = {}
+        self.parts: dict[Any, dict[str, Any]] = {}  # spans by their ids, and messages of logs
         self.size = 0  # bytes
+        self.is_whole = False  # whether the root is there
 
-    def add(self, span: dict[str, Any]) -> None:
-        self.spans[str(span["id"])] = span
-        self.size += len(to_json(span))
+    def add(self, part: dict[str, Any]) -> None:
+        packed = to_json(part)
+        self.parts[packed if "event" in part else str(part["id"])] = part
+        self.size += len(packed)
+        self.is_whole |= not part["parent"]
 
 
 class TraceInbox:
@@ -82,41 +87,41 @@ class TraceInbox:
             StoreError: nothing was stored; the same request may be sent again.
         """
         try:
-            spans = list(spans_in(request))
+            parts = list(spans_in(request))
         except (ValueError, TypeError, AttributeError, KeyError) as error:
             raise UsageError(f"no request of OTLP: {reason_of(error)}") from None
         with self._lock:
-            for span in spans:
-                self._waiting.setdefault(str(span["trace"]), _Trace()).add(span)
-            names = dict.fromkeys(str(span["trace"]) for span in spans if not span["parent"])
-            complete = {name: self._waiting.pop(name) for name in names}
+            for part in parts:
+                self._waiting.setdefault(str(part["trace"]), _Trace()).add(part)
+            names = dict.fromkeys(str(part["trace"]) for part in parts)
+            traces = {name: self._waiting[name] for name in names}
+            whole = {n: list(trace.parts.values()) for n, trace in traces.items() if trace.is_whole}
             size = sum(trace.size for trace in self._waiting.values())
             while size > _WAITING:
                 size -= self._waiting.pop(next(iter(self._waiting))).size
-        try:
-            return self._store_traces(complete.values())
-        except BaseException:  # where the database is away they are sent again, and stored whole
-            with self._lock:
-                for name, trace in complete.items():
-                    trace.spans.update(self._waiting.get(name, _Trace()).spans)
-                    self._waiting[name] = trace
-            raise
+        return self._store_traces(whole)
 
-    def _store_traces(self, traces: Iterable[_Trace]) -> tuple[int, str]:
-        """Store what is complete; reading takes its time, and holds up no other request."""
-        rejected, reason, empty, records = 0, "", 0, list[Record]()
-        for trace in traces:
+    def _store_traces(self, traces: Mapping[str, list[dict[str, Any]]]) -> tuple[int, str]:
+        """Store what is complete; reading takes its time, and holds up no other request.
+
+        Where the database is away, or messages may come later as log events, traces go on waiting.
+        """
+        rejected, reason, empty, records, done = 0, "", 0, list[Record](), set(traces)
+        for name, parts in traces.items():
             try:
-                turns = turns_in(list(trace.spans.values()))
-                records += [record_of(spans, turn) for turn, spans in turns]
+                records += [record_of(spans, turn) for turn, spans in turns_in(parts)]
             except NoAnswer as error:  # a health check, a call that failed, or what else there is
                 empty, reason = empty + 1, reason or f"made no item: {error}"
                 _LOG.info("trace without an answer: %s", error)
+                done -= {name} if error.expected == MESSAGES else set()
             except (InputError, ValueError, TypeError, AttributeError) as error:
-                rejected, reason = rejected + len(trace.spans), reason_of(error)
+                rejected, reason = rejected + len(parts), reason_of(error)
         if records:
             with self._storing:  # one import into a dataset at a time
                 self._import(records)
+        with self._lock:
+            for name in done:
+                self._waiting.pop(name, None)
         return rejected, f"{counted(empty, 'trace')} {reason}" if empty and not rejected else reason
 
     def _import(self, records: list[Record]) -> None:
@@ -125,19 +130,19 @@ class TraceInbox:
         while True:
             try:
                 self._store.import_records(self._dataset, records, on_taken=lambda *_: None)
+                return
             except UnderImportError:
                 if time.monotonic() > until:
                     raise
                 time.sleep(_PAUSE)
-            else:
-                return
 
 
-async def read_request(body: AsyncIterator[bytes], kind: str, packed: str | None) -> object:
+async def read_request(body: AsyncIterator[bytes], path: str, kind: str, packed: str) -> object:
     """Read a request, and return it as OTLP's JSON.
 
     Args:
         body: the bytes as they were sent.
+        path: where they were sent to.
         kind: the header Content-Type.
         packed: the header Content-Encoding.
 
@@ -151,7 +156,7 @@ async def read_request(body: AsyncIterator[bytes], kind: str, packed: str | None
         words = f"the request is larger than {LARGEST:,} bytes, or cannot be unpacked"
         raise HTTPException(413, words) from None
     try:
-        return from_json(storable_escapes(_as_json(raw) if is_protobuf(kind) else raw))
+        return from_json(storable_escapes(_as_json(raw, path) if is_protobuf(kind) else raw))
     except ValueError as error:
         raise UsageError(f"no request of OTLP: {reason_of(error)}") from None
 
@@ -161,33 +166,32 @@ def is_protobuf(kind: str) -> bool:
     return kind.partition(";")[0].strip().lower() == PROTOBUF
 
 
-def _as_json(raw: bytes) -> bytes:
+def _as_json(raw: bytes, path: str) -> bytes:
     try:
-        from google.protobuf.json_format import MessageToDict
+        from google.protobuf.json_format import MessageToJson
         from google.protobuf.message import DecodeError
-        from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
+        from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+            ExportTraceServiceRequest,
+        )
     except ModuleNotFoundError as error:
         raise missing_package("OTLP as protobuf", error.name, "otel") from None
+    form: Any = ExportLogsServiceRequest if path == LOGS else ExportTraceServiceRequest
     try:
-        message = trace_service_pb2.ExportTraceServiceRequest.FromString(raw)
+        return str(MessageToJson(form.FromString(raw), indent=None)).encode()
     except DecodeError as error:
         raise ValueError(str(error)) from None
-    request = MessageToDict(message)
-    for resource in request.get("resourceSpans", ()):
-        for scope in resource.get("scopeSpans", ()):
-            for span in scope.get("spans", ()):
-                span.update({name: b64decode(span[name]).hex() for name in _IDS if name in span})
-    return to_json(request)
 
 
-def reply_to(rejected: int, reason: str, kind: str) -> bytes:
+def reply_to(rejected: int, reason: str, path: str, kind: str) -> bytes:
     """Return OTLP's reply to a request, as protobuf or JSON as its Content-Type was."""
-    if is_protobuf(kind):
+    if is_protobuf(kind):  # in which the replies to traces and logs are the same bytes
         from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as service
 
         reply = service.ExportTraceServiceResponse()
         reply.partial_success.rejected_spans = rejected
         reply.partial_success.error_message = reason
         return bytes(reply.SerializeToString())
-    partial_success = {"rejectedSpans": str(rejected), "errorMessage": reason}
+    unit = "LogRecords" if path == LOGS else "Spans"
+    partial_success = {f"rejected{unit}": str(rejected), "errorMessage": reason}
     return to_json({"partialSuccess": partial_success} if reason else {})

@@ -35,6 +35,7 @@ ROUTES: dict[tuple[str, str], tuple[Permission | None, bool, object]] = {
     ("POST", "/v1/detections"): (Permission.ADMINISTER, False, ASKED),
     ("POST", "/v1/claims"): (Permission.ADMINISTER, False, {"claim": "x"}),
     ("POST", "/v1/traces"): (Permission.ADMINISTER, False, {}),
+    ("POST", "/v1/logs"): (Permission.ADMINISTER, False, {}),
     ("POST", "/v1/jobs"): (Permission.ADMINISTER, False, JOB),
     ("GET", "/v1/jobs"): (Permission.READ, False, None),
     ("GET", "/v1/jobs/{job_id}"): (Permission.READ, True, None),

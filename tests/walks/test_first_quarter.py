@@ -32,10 +32,8 @@ import readme
 from commands import run_here, serving
 from forks import run_forked
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 from ports import free_port
+from recorded_spans import RECORDED, recorded_spans
 from trace_homes import KEYS, living
 
 from spanlab import load
@@ -47,7 +45,6 @@ from spanlab.schema import QueueQuery
 from spanlab.storage import Store
 
 ROOT = Path(__file__).resolve().parents[2]
-RECORDED = ROOT / "tests" / "cli" / "peers" / "traces"
 PHOENIX = "http://localhost:6006"  # as the README names it
 
 
@@ -155,36 +152,6 @@ def iou_of(scores: str) -> float:
 # A team whose pipeline is traced -------------------------------------------------------------
 
 
-def recorded_spans(name: str) -> Iterator[ReadableSpan]:
-    """Yield the spans of a recording as the SDK has them when it sends them."""
-    text, at = (RECORDED / f"{name}.console.json").read_text("utf-8"), 0
-    while at < len(text):
-        span, end = json.JSONDecoder().raw_decode(text, at)
-        yield _span(span)
-        at = len(text) - len(text[end:].lstrip())
-
-
-def _span(shown: dict[str, Any]) -> ReadableSpan:
-    def context(span: str) -> SpanContext:
-        trace = int(shown["context"]["trace_id"], 16)
-        return SpanContext(trace, int(span, 16), is_remote=False, trace_flags=TraceFlags(1))
-
-    def nanoseconds(moment: str) -> int:
-        return int(datetime.fromisoformat(moment).timestamp() * 1e9)
-
-    return ReadableSpan(
-        shown["name"],
-        context(shown["context"]["span_id"]),
-        parent=context(shown["parent_id"]) if shown["parent_id"] else None,
-        resource=Resource(shown["resource"]["attributes"]),
-        attributes=shown["attributes"],
-        kind=SpanKind[shown["kind"].removeprefix("SpanKind.")],
-        status=Status(StatusCode[shown["status"]["status_code"]]),
-        start_time=nanoseconds(shown["start_time"]),
-        end_time=nanoseconds(shown["end_time"]),
-    )
-
-
 def test_a_team_sends_its_traces_and_gets_rates_and_verdicts(
     tmp_path: Path, around: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,7 +162,7 @@ def test_a_team_sends_its_traces_and_gets_rates_and_verdicts(
     spans = [
         span
         for name in ("openinference-lcel", "lli-rag", "pydantic")  # three programs
-        for span in recorded_spans(name)
+        for span in recorded_spans(RECORDED / f"{name}.console.json")
     ]
     with serving(words, tmp_path, listening) as said, living() as homes:
         await_server(f"http://127.0.0.1:{port}/readyz")

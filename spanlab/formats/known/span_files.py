@@ -2,7 +2,8 @@
 
 OTLP's JSON (also as Tempo answers), spans as Python's SDK prints them, Phoenix's spans, its frame
 and the pages of its REST API, MLflow's traces, Jaeger's and Zipkin's, Langfuse's observations,
-LangSmith's runs, Datadog's spans of models. A span is a dict, so that traces wait and travel as
+LangSmith's runs, Datadog's spans of models. Messages that OTLP's logs hold belong to the spans that
+they name. A span is a dict, so that traces wait and travel as
 JSON:
 
     {"trace", "id", "parent", "name", "start", "end", "failed", "attributes": {dotted name: value}}
@@ -13,9 +14,8 @@ attributes, under the names that conventions have for it.
 
 from __future__ import annotations
 
-import math
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -23,69 +23,68 @@ from spanlab.formats.reader import parse_list, parse_object
 
 EVENTS: Final = "events"  # the attribute that pydantic-ai has its messages in; ours for all
 _FAILED: Final = frozenset(("ERROR", "STATUS_CODE_ERROR", "2"))
-_RESOURCES: Final = ("resourceSpans", "resource_spans", "batches")
+_RESOURCES: Final = ("resourceSpans", "resource_spans", "batches", "resourceLogs")
 _HOLD: Final = (  # the fields of what holds spans that have them: OTLP's, then others'
     *_RESOURCES,
     *("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "observations", "trace"),
-    *("data", "spans"),
+    *("data", "spans", "scopeLogs", "logRecords"),
 )
 
-# What a span says, by the names that programs have for it.
-_TRACE: Final = ("traceId", "trace_id", "traceID")
-_ID: Final = ("spanId", "span_id", "spanID", "id")
+# Where programs say what of a span; "/" leads into an object, or the first one of a list.
+_TRACE: Final = ("traceId", "trace_id", "traceID", "context/trace_id", "context.trace_id")
+_ID: Final = ("spanId", "span_id", "spanID", "context/span_id", "context.span_id", "id")
 _PARENT: Final = (
     *("parentSpanId", "parent_span_id", "parent_id", "parentObservationId"),
-    *("parent_observation_id", "parent_run_id", "parentId"),
+    *("parent_observation_id", "parent_run_id", "parentId", "references/spanID"),
 )
 _START: Final = (
     *("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime", "start_ns"),
     "timestamp",
 )
 _END: Final = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")
-_STATUS: Final = ("status_code", "level", "status", "otel.status_code")
+_STATUS: Final = (
+    *("status_code", "level", "status/code", "status/status_code", "status", "otel.status_code"),
+)
 _ATTRIBUTES: Final = {  # our attribute → where sources without conventions say it
-    "openinference.span.kind": ("span_kind", "run_type", "type"),
-    "input.value": ("input", "inputs"),
-    "output.value": ("output", "outputs"),
-    "metadata": ("metadata",),
-    "llm.model_name": ("model", "model_name"),
+    "openinference.span.kind": ("meta/span/kind", "span_kind", "run_type", "type"),
+    "input.value": ("meta/input", "input", "inputs"),
+    "output.value": ("meta/output", "output", "outputs"),
+    "metadata": ("meta/metadata", "extra/metadata", "metadata"),
+    "llm.model_name": ("meta/model_name", "extra/metadata/ls_model_name", "model", "model_name"),
     "llm.token_count.prompt": ("prompt_tokens",),
     "llm.token_count.completion": ("completion_tokens",),
+    "service.name": ("serviceName", "localEndpoint/serviceName"),
     EVENTS: ("events",),
 }
 _OF_TRACE: Final = {  # our attribute → what a trace of Langfuse says for all its observations
-    "langfuse.trace.id": ("id",),
-    "langfuse.session.id": ("sessionId",),
-    "langfuse.user.id": ("userId",),
-    "langfuse.trace.tags": ("tags",),
-    "langfuse.environment": ("environment",),
-    "langfuse.trace.input": ("input",),
+    "langfuse.trace.id": ("trace/id", "id"),
+    "langfuse.session.id": ("trace/sessionId", "sessionId"),
+    "langfuse.user.id": ("trace/userId", "userId"),
+    "langfuse.trace.tags": ("trace/tags", "tags"),
+    "langfuse.environment": ("trace/environment", "environment"),
+    "langfuse.trace.input": ("trace/input", "input"),
 }
 _PACKED: Final[tuple[str, ...]] = (  # what MLflow says in JSON
     *("mlflow.spanType", "mlflow.llm.model", "mlflow.chat.tokenUsage", "mlflow.llm.cost"),
 )
-_FLATTENED: Final = ("metrics", "usage", "usageDetails")  # objects of numbers
-
+_NUMBERS: Final = ("metrics", "usage", "usageDetails")  # objects of numbers
 
 # What records have that are spans, and those that hold some.
-_SPANS: Final = (
-    frozenset(("context", "attributes")),
-    frozenset(("context.trace_id", "context.span_id")),
-    frozenset(("traceId", "type", "input", "output")),
-    frozenset(("trace_id", "type", "input", "output")),
-    frozenset(("trace_id", "run_type", "inputs")),
-    frozenset(("traceId", "id", "timestamp", "localEndpoint")),
+_SPANS, _HOLDERS = (
+    tuple(frozenset(names.split()) for names in rows)
+    for rows in (
+        (
+            *("context attributes", "context.trace_id context.span_id"),
+            *("traceId type input output", "trace_id type input output"),
+            *("trace_id run_type inputs", "traceId id timestamp localEndpoint"),
+        ),
+        (
+            *(*_RESOURCES, "trace observations", "id input output observations", "info data"),
+            *("trace_id spans", "trace_id trace response", "traceID spans", "event_type spans"),
+        ),
+    )
 )
-_HOLDERS: Final = (
-    *(frozenset((name,)) for name in _RESOURCES),
-    frozenset(("trace", "observations")),
-    frozenset(("id", "input", "output", "observations")),
-    frozenset(("info", "data")),
-    frozenset(("trace_id", "spans")),
-    frozenset(("trace_id", "trace", "response")),
-    frozenset(("traceID", "spans")),
-    frozenset(("event_type", "spans")),
-)
+_LOGGED: Final = frozenset(("timeUnixNano", "observedTimeUnixNano"))  # of records of a log
 _CHILDREN: Final = "child_runs"  # where LangSmith nests runs, a run is a record with all in it
 
 
@@ -129,80 +128,63 @@ class PlacedSpan(NamedTuple):
 
 def placed_spans(request: Any, shared: Mapping[str, Any] | None = None) -> Iterator[PlacedSpan]:
     """Yield what ``spans_in`` yields, each with its source; ``shared`` is said of all of them."""
-    shared = shared or {}
     if isinstance(request, list):  # a trace of Zipkin's API
         for part in request:
             yield from placed_spans(part, shared)
         return
-    name = next((name for name in _HOLD if _is_held(_parsed(request.get(name)))), None)
+    held = {name: _parsed(request.get(name)) for name in _HOLD}
+    name = next((name for name, value in held.items() if isinstance(value, dict | list)), None)
     if name is None:
-        yield PlacedSpan(_span(request, shared), request)
+        if span := _span(request, shared or {}):
+            yield PlacedSpan(span, request)
         return
-    held = _parsed(request[name])
-    for part in held if isinstance(held, list) else [held]:
-        for span, source in placed_spans(part, {**shared, **_shared(request, part)}):
-            yield PlacedSpan(span, {**request, name: [source] if part is not held else source})
-
-
-def _is_held(value: Any) -> bool:
-    return isinstance(value, dict | list)
+    whole = held[name]
+    for part in whole if isinstance(whole, list) else [whole]:
+        for span, source in placed_spans(part, {**(shared or {}), **_shared(request, part)}):
+            yield PlacedSpan(span, {**request, name: [source] if part is not whole else source})
 
 
 def _shared(holder: Mapping[str, Any], part: Any) -> dict[str, Any]:
     """Return what a holder says of all spans in a part of it, by the names of conventions."""
-    about = holder if "trace_metadata" in holder else holder.get("info") or {}
-    process = (holder.get("processes") or {}).get(part.get("processID")) or {}
-    service = {"service.name": process["serviceName"]} if process else {}
-    resource, trace = holder.get("resource") or {}, holder.get("trace")
-    own = _renamed(trace if isinstance(trace, dict) else holder, _OF_TRACE)
-    own = own if "observations" in holder else {}
-    metadata = _parsed(about.get("trace_metadata"))
+    services = {"service.name": (f"processes/{part.get('processID')}/serviceName",)}  # Jaeger's
+    own = _renamed(holder, _OF_TRACE if "observations" in holder else {})
+    metadata = _parsed(_first(holder, ("trace_metadata", "info/trace_metadata")))
     metadata = metadata if isinstance(metadata, dict) else {}
-    return _plain(resource.get("attributes")) | metadata | service | own
+    resource = _plain(_first(holder, ("resource/attributes",)))
+    return resource | metadata | _renamed(holder, services) | own
 
 
 def _span(said: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a span in our form; what it says is found under any of its names."""
-    span = _opened(said)
-    attributes = {**about, **_attributes(span)}
-    start, end = _first(span, _START), _first(span, _END)
-    if end is None and isinstance(span.get("duration"), int):  # in the unit of the start
-        end = start + span["duration"]
-    status = _first({**attributes, **span}, _STATUS)
-    if isinstance(status, dict):
-        status = _first(status, ("code", "status_code"))
-    own, parent = _id(_first(span, _ID)), _id(_first(span, _PARENT))
+    """Return a span in our form; what it says is found at any of its places.
+
+    Of a message that came as a record of a log it has trace, id and "event" alone; of any other
+    record there is nothing.
+    """
+    inner = said.get("attributes")
+    if isinstance(inner, dict) and {"span_kind", "trace_id"} <= inner.keys():  # Datadog's API
+        said = inner
+    elif "context.trace_id" in said:  # a row of Phoenix's frame
+        said = {name: _parsed(value) for name, value in said.items()}
+    trace, own, parent = (_id(_first(said, names)) for names in (_TRACE, _ID, _PARENT))
+    if not _LOGGED.isdisjoint(said):
+        event = _event(said)
+        is_message = trace and str(event["event.name"]).startswith("gen_ai.")
+        return {"trace": trace, "id": own, "parent": own, "event": event} if is_message else {}
+    attributes = {**about, **_attributes(said)}
+    start, end = _first(said, _START), _first(said, _END)
+    if end is None and isinstance(said.get("duration"), int):  # in the unit of the start
+        end = start + said["duration"]
     return {
-        "trace": _id(_first(span, _TRACE) or about.get("langfuse.trace.id") or span["trace_id"]),
+        "trace": trace or about.get("langfuse.trace.id") or said["trace_id"],
         "id": own,
         "parent": None if parent in (own, "undefined") else parent,  # itself: to wait for ever
-        "name": str(_first(span, ("name", "operationName")) or ""),
+        "name": str(_first(said, ("name", "operationName")) or ""),
         "start": nanoseconds(start),
         "end": nanoseconds(end) or nanoseconds(start),
-        "failed": str(status).upper() in _FAILED or bool(span.get("error")),
+        "failed": str(_first({**attributes, **said}, _STATUS)).upper() in _FAILED
+        or bool(said.get("error")),
         "attributes": attributes,
     }
-
-
-def _opened(span: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a span with what some programs put into parts of it, at its top."""
-    if "context.trace_id" in span:  # a row of Phoenix's frame
-        own = {name: _parsed(value) for name, value in span.items()}
-        own = {name: value for name, value in own.items() if value not in (None, "")}
-        attributes = {name[11:]: value for name, value in own.items() if name[:11] == "attributes."}
-        ids = {name[8:]: value for name, value in own.items() if name[:8] == "context."}
-        return {**own, **ids, "attributes": attributes}
-    if isinstance(meta := span.get("meta"), dict):  # Datadog's
-        return {**span, **meta, "span_kind": (meta.get("span") or {}).get("kind")}
-    if not isinstance(inner := span.get("attributes"), dict):
-        inner = {}
-    if "span_kind" in inner and "trace_id" in inner:  # … as its API answers
-        return inner
-    parents = [link["spanID"] for link in span.get("references") or ()]  # Jaeger's
-    linked = {"parent_id": parents[0]} if parents else {}
-    said = (span.get("extra") or {}).get("metadata") or {}  # LangSmith's
-    about = {"metadata": said, "model": said.get("ls_model_name")} if said else {}
-    return {**span, **(span.get("context") or {}), **linked, **about}
 
 
 def _parsed(cell: Any) -> Any:
@@ -212,15 +194,19 @@ def _parsed(cell: Any) -> Any:
 
 def _attributes(span: Mapping[str, Any]) -> dict[str, Any]:
     """Return all that a span says besides its place, by the names of conventions."""
-    resource = (span.get("resource") or {}).get("attributes")
-    service = span.get("serviceName") or (span.get("localEndpoint") or {}).get("serviceName")
-    numbers = {name: span[name] for name in _FLATTENED if isinstance(span.get(name), dict)}
-    said = _plain(resource) | _plain(span.get("tags")) | _plain(span.get("attributes"))
-    about = _renamed(span, _ATTRIBUTES) | ({"service.name": service} if service else {})
-    packed = {name: _parsed(str(said[name]).strip('"')) for name in _PACKED if name in said}
-    said |= flat(packed)
+    numbers = {name: span[name] for name in _NUMBERS if isinstance(span.get(name), dict)}
+    about = _renamed(span, _ATTRIBUTES)
     about[EVENTS] = [_event(event) for event in plain_list(about.get(EVENTS))]
-    return {**flat(numbers), **{name: held for name, held in about.items() if held}, **said}
+    columns = {name[11:]: span[name] for name in span if name[:11] == "attributes."}
+    said = _plain(_first(span, ("resource/attributes",))) | _plain(span.get("tags"))
+    said |= _plain(span.get("attributes")) | flat({n: v for n, v in columns.items() if v})
+    packed = {name: _parsed(str(said[name]).strip('"')) for name in _PACKED if name in said}
+    return {
+        **flat(numbers),
+        **{n: held for n, held in about.items() if held},
+        **said,
+        **flat(packed),
+    }
 
 
 def _renamed(source: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
@@ -229,12 +215,21 @@ def _renamed(source: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) ->
     return {ours: value for ours, value in found.items() if value is not None}
 
 
-def _first(source: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    return next((source[name] for name in names if source.get(name) is not None), None)
+def _first(source: Mapping[str, Any], places: Iterable[str]) -> Any:
+    """Return what stands at the first of some places at which anything does."""
+    found = (_at(source, place) for place in places)
+    return next((value for value in found if value not in (None, "")), None)
+
+
+def _at(source: Any, place: str) -> Any:
+    for name in place.split("/"):
+        inner = source[0] if isinstance(source, list) and source else source
+        source = inner.get(name) if isinstance(inner, Mapping) else None
+    return source
 
 
 def _id(value: Any) -> Any:
-    """Return an id in hexadecimal digits, which MLflow writes in base64."""
+    """Return an id in hexadecimal digits, which MLflow and protobuf's JSON have in base64."""
     if isinstance(value, str) and value.endswith("="):
         return b64decode(value).hex()
     return value.removeprefix("0x") if isinstance(value, str) else value
@@ -245,9 +240,25 @@ def plain_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def joined(spans: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return spans, each with the events of it that came apart, as records of a log."""
+    events: dict[Any, list[Any]] = {}
+    for span in spans:
+        if "event" in span:
+            events.setdefault(span["id"], []).append(span["event"])
+    whole = [dict(span) for span in spans if "event" not in span]
+    for span in whole:
+        if apart := events.get(span["id"]):
+            own = plain_list(_parsed(span["attributes"].get(EVENTS)))
+            span["attributes"] = {**span["attributes"], EVENTS: own + apart}
+    return whole
+
+
 def _event(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an event by its name and attributes."""
-    return {"event.name": event.get("name"), **_plain(event.get("attributes"))}
+    """Return an event by its name and attributes, and what a record of a log holds."""
+    name = _first(event, ("name", "eventName", "event_name"))
+    body = {"body": _value(event["body"])} if "body" in event else {}
+    return {"event.name": name, **body, **_plain(event.get("attributes"))}
 
 
 def _plain(said: Any) -> dict[str, Any]:
@@ -279,9 +290,8 @@ def nanoseconds(value: Any) -> int:
     Numbers are told by their size: seconds of our time have 10 digits, nanoseconds 19.
     """
     if isinstance(value, int | float) or (isinstance(value, str) and value.isdecimal()):
-        number = int(value)
-        digits = 0 if number <= 0 else int(math.log10(number)) + 1
-        return number * 10 ** (19 - digits) if digits in (10, 13, 16) else number
+        digits, number = len(str(int(value))), int(value)
+        return number * int(10 ** (19 - digits)) if digits in (10, 13, 16) else number
     try:
         moment = datetime.fromisoformat(str(value))
     except ValueError:

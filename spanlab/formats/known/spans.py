@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from spanlab.base.errors import InputError
@@ -43,16 +43,15 @@ def kind_of(span: Span) -> str:
     if "kind" in span:  # found before, see ``Trace``
         return str(span["kind"])
     attributes = span["attributes"]
-    for name in KIND_NAMES:
-        if kind := KINDS.get(str(attributes.get(name)).lower()):
-            return kind
-    for name, words in COMPONENTS.items():
-        component = str(attributes.get(name)).partition(".")[0]
-        if kind := next((kind for word, kind in words.items() if component.endswith(word)), ""):
-            return kind
-    if has_documents(span) or any(QUERY_RESULT in event for event in _events_of(span)):
-        return "retriever"
-    return next((kind for name, kind in MARKS.items() if attributes.get(name)), "")
+    words = (KINDS.get(str(attributes.get(name)).lower()) for name in NAMES["kind"])
+    parts = (_CLASSES[name].search(str(attributes.get(name))) for name in _CLASSES)
+    marks = (kind for name, kind in MARKS.items() if attributes.get(name))
+    if kind := next(filter(None, words), None):
+        return kind
+    if part := next(filter(None, parts), None):
+        return KINDS[part[1].lower()]
+    found = has_documents(span) or any(QUERY_RESULT in event for event in _events_of(span))
+    return "retriever" if found else next(marks, "")
 
 
 def input_of(span: Span) -> Any:
@@ -67,14 +66,14 @@ def output_of(span: Span) -> Any:
 
 def _given(span: Span, *, read: bool) -> Iterator[Any]:
     """Yield what a span says of its input or output, under each of the names that it has it."""
-    said = _said(span, INPUTS if read else OUTPUTS)
+    said = _said(span, "input" if read else "output")
     yield from (value for value in said if _unpacked(value) not in (None, "", [], {}))
     yield from _in_events(_events_of(span), read=read)
 
 
-def _said(span: Span, names: Iterable[str]) -> Iterator[Any]:
-    """Yield what a span's attributes of these names hold."""
-    held = (_held(span["attributes"], name) for name in names)
+def _said(span: Span, meaning: str) -> Iterator[Any]:
+    """Yield what a span's attributes of a meaning hold."""
+    held = (_held(span["attributes"], name) for name in NAMES[meaning])
     return (value for value in held if value is not None)
 
 
@@ -97,8 +96,7 @@ def _nested(flat: Mapping[str, Any]) -> Any:
     for name, value in flat.items():
         first, _, rest = name.partition(".")
         groups.setdefault(first, {})[rest] = value
-    tree = {first: group.get("", group) for first, group in groups.items()}
-    tree = {first: _nested(v) if v is groups[first] else v for first, v in tree.items()}
+    tree = {first: v[""] if "" in v else _nested(v) for first, v in groups.items()}
     return [tree[n] for n in sorted(tree, key=int)] if all(map(str.isdecimal, tree)) else tree
 
 
@@ -154,7 +152,7 @@ def documents_of(span: Span) -> list[str]:
 
     What a tool gives back as it was given, such as an answer, it did not find.
     """
-    for value in _said(span, DOCUMENTS):
+    for value in _said(span, "documents"):
         if texts := documents_in(_unpacked(value)):
             return texts
     results = [str(event[QUERY_RESULT]) for event in _events_of(span) if QUERY_RESULT in event]
@@ -175,7 +173,7 @@ def _found_by_tool(value: Any) -> list[str]:
         return [value]
     if not isinstance(value, dict):
         return documents_in(value)
-    parts = next((value[name] for name in PARTS if isinstance(value.get(name), list)), None)
+    parts = next((value[name] for name in NAMES["part"] if isinstance(value.get(name), list)), None)
     if parts is not None or len(value) == 1:
         return [returned(value if parts is None else {"content": parts})]
     return documents_in(value)
@@ -190,7 +188,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 def documents_in(value: Any) -> list[str]:
     """Return the texts of documents; none for what only names them, as LlamaIndex's objects."""
-    while isinstance(value, dict) and (name := next((n for n in LISTS if n in value), "")):
+    while isinstance(value, dict) and (name := next((n for n in NAMES["list"] if n in value), "")):
         value = value[name]
     parts = list(map(_document, plain_list(value)))
     try:
@@ -217,13 +215,13 @@ def context_of(span: Span) -> list[str]:
     """Return the documents that a span was given beside its question."""
     given = input_of(span)
     given = given.get("kwargs", given) if isinstance(given, dict) else {}
-    held = next((given[name] for name in CONTEXTS if given.get(name)), None)
+    held = next((given[name] for name in NAMES["context"] if given.get(name)), None)
     return documents_in(held)
 
 
 def has_documents(span: Span) -> bool:
     """Say whether a span has documents in a convention's own place."""
-    return any(_said(span, DOCUMENTS))
+    return any(_said(span, "documents"))
 
 
 def messages_of(span: Span, *, read: bool) -> list[TracedMessage]:
@@ -243,7 +241,7 @@ def messages_of(span: Span, *, read: bool) -> list[TracedMessage]:
 
 def _instructions(span: Span) -> Iterator[TracedMessage]:
     """Yield the instructions that a convention has beside the messages."""
-    for value in _said(span, INSTRUCTIONS):
+    for value in _said(span, "instructions"):
         parts = lines_of({"role": "system", "content": _unpacked(value)})
         yield TracedMessage("system", "\n".join(part.text for part in parts))
 
@@ -252,7 +250,7 @@ def _lines(given: Any, *, read: bool) -> Iterator[TracedMessage]:
     """Yield the messages in a span's input or output, or its text as one."""
     value = whole = _with_messages(given)
     if isinstance(value, dict):
-        names = CHATS if read else ("messages",)
+        names = NAMES["chat"] if read else ("messages",)
         value = _with_messages(next((value[name] for name in names if name in value), value))
     chat = value if isinstance(value, list) else [value]
     if all(isinstance(part, dict) and isinstance(part.get("content"), str) for part in chat):
@@ -265,7 +263,9 @@ def _lines(given: Any, *, read: bool) -> Iterator[TracedMessage]:
                     yield TracedMessage("tool" if line.role == TOOL else role, line.text)
     elif not read and is_reply(value):
         yield TracedMessage("assistant", text_of_reply(value))
-    elif isinstance(given, str) and not (isinstance(whole, dict) and (read or _is_of_api(whole))):
+    elif isinstance(given, str) and not (
+        isinstance(whole, dict) and (read or NAMES["reply"] & whole.keys())
+    ):
         text = value if isinstance(value, str) else given
         yield from _spoken(text) if read else [TracedMessage("assistant", text)]
 
@@ -299,22 +299,14 @@ def _spoken(text: str) -> Iterator[TracedMessage]:
         yield TracedMessage(role, said.strip())
 
 
-def _is_of_api(value: Any) -> bool:
-    """Say whether a value is a reply of a model's API, also one without a text."""
-    return isinstance(value, dict) and not value.keys().isdisjoint(API_FIELDS)
-
-
 def text_said(value: Any) -> str:
     """Return the text in what a run gave back; "" for none."""
     if isinstance(value, list):
         return text_said(value[-1]) if value else ""
-    if is_message(value):
-        return text_of_message(value)
-    if isinstance(value, dict):
-        reply = text_of_reply(value) if "choices" in value or "generations" in value else ""
-        texts = (text_said(value[name]) for name in ANSWER_FIELDS if name in value)
-        return reply or next(filter(None, texts), "")
-    return value if isinstance(value, str) and not is_repr(value) else ""
+    is_reply = isinstance(value, dict) and not is_message(value)
+    if is_reply and ("choices" in value or "generations" in value):
+        value = text_of_reply(value) or value
+    return _text_in(value, "answer", text_said)
 
 
 def text_asked(value: Any) -> str:
@@ -322,13 +314,20 @@ def text_asked(value: Any) -> str:
     value = _with_messages(value)
     if isinstance(value, list):
         users = [part for part in value if is_message(part) and _is_user(part)]
-        if is_chat(value) and users:
-            return text_of_message(users[-1])
-        return next(filter(None, map(text_asked, value)), "")
+        return (
+            text_of_message(users[-1])
+            if users and is_chat(value)
+            else next(filter(None, map(text_asked, value)), "")
+        )
+    return _text_in(value, "question", text_asked)
+
+
+def _text_in(value: Any, meaning: str, inside: Callable[[Any], str]) -> str:
     if is_message(value):
         return text_of_message(value)
     if isinstance(value, dict):
-        return next((text for key in QUESTION_FIELDS if (text := text_asked(value.get(key)))), "")
+        texts = (inside(value[name]) for name in NAMES[meaning] if name in value)
+        return next(filter(None, texts), "")
     return value if isinstance(value, str) and not is_repr(value) else ""
 
 
@@ -337,85 +336,94 @@ def _is_user(message: Mapping[str, Any]) -> bool:
     return any(str(role).lower() in USERS for role in said)
 
 
+def _kinds(words: Mapping[str, str]) -> dict[str, str]:
+    return {word: kind for kind, said in words.items() for word in said.split()}
+
+
 # What a span is for, by the words that conventions have for it.
-_WORDS: Final = {
-    "model": (
-        *("llm", "chat_model", "generation", "chat", "text_completion", "generate_content"),
-        *("completion", "chat.completions", "call_llm", "ai.generatetext.dogenerate"),
-        *("ai.streamtext.dostream", "ai.generateobject.dogenerate", "ai.streamobject.dostream"),
-        "chat completion with {gen_ai.request.model!r}",
+KINDS: Final = {
+    **_kinds(
+        {
+            "model": "llm chat_model generation chat text_completion generate_content completion "
+            "chat.completions call_llm ai.generatetext.dogenerate ai.streamtext.dostream "
+            "ai.generateobject.dogenerate ai.streamobject.dostream generator",
+            "agent": "agent invoke_agent",
+            "retriever": "retriever reranker retrieval vector_db_retrieve ranker rerank",
+            "tool": "tool execute_tool ai.toolcall",
+            "aside": "guardrail evaluator guard evaluation",
+            "embedding": "embedding embeddings ai.embed.doembed ai.embedmany.doembed",
+        }
     ),
-    "agent": ("agent", "invoke_agent"),
-    "retriever": ("retriever", "reranker", "retrieval", "vector_db_retrieve"),
-    "tool": ("tool", "execute_tool", "ai.toolcall", "function: {name}"),
-    "aside": ("guardrail", "evaluator", "guard", "evaluation"),
-    "embedding": ("embedding", "embeddings", "ai.embed.doembed", "ai.embedmany.doembed"),
+    **{"chat completion with {gen_ai.request.model!r}": "model", "function: {name}": "tool"},
 }
-KINDS: Final = {word: kind for kind, words in _WORDS.items() for word in words}
-KIND_NAMES: Final = (
-    *("openinference.span.kind", "mlflow.spanType", "langfuse.observation.type", "ai.operationId"),
-    "ai.observability.span_type",
-    *("langsmith.span.kind", "operation.name", "gen_ai.operation.name", "traceloop.span.kind"),
-    *("llm.request.type", "logfire.msg_template"),
+MARKS: Final = _kinds(  # names that only spans of a kind have
+    {
+        "tool": "haystack.tool.name",
+        "model": "gen_ai.completion.0.content gcp.vertex.agent.llm_response gen_ai.request.model "
+        "gen_ai.response.model haystack.agent.step.llm.output",
+    }
 )
-_RETRIEVERS: Final = dict.fromkeys(("Retriever", "Ranker", "Rerank"), "retriever")
-COMPONENTS: Final = {  # names that hold a class of Haystack's or LlamaIndex's → how it ends
-    "haystack.component.type": {"Generator": "model", **_RETRIEVERS},
-    "traceloop.entity.name": _RETRIEVERS,
+_CLASSES: Final = {  # names that hold a class of Haystack's or LlamaIndex's, told by its end
+    "haystack.component.type": re.compile(r"(Generator|Retriever|Ranker|Rerank)$"),
+    "traceloop.entity.name": re.compile(r"^[^.]*(Retriever|Ranker|Rerank)(\.|$)"),
 }
-MARKS: Final = {  # names that only spans of a kind have
-    "haystack.tool.name": "tool",
-    **dict.fromkeys(("gen_ai.completion.0.content", "gcp.vertex.agent.llm_response"), "model"),
-    **dict.fromkeys(("gen_ai.request.model", "gen_ai.response.model"), "model"),
-    "haystack.agent.step.llm.output": "model",
+# Attributes that say a thing, by the name that each convention has for it, the surest first; then
+# fields of objects that hold a question, an answer, documents, a chat, a reply, parts of a text.
+NAMES: Final = {
+    meaning: tuple(names.split())
+    for meaning, names in {
+        "kind": "openinference.span.kind mlflow.spanType langfuse.observation.type ai.operationId "
+        "ai.observability.span_type langsmith.span.kind operation.name gen_ai.operation.name "
+        "traceloop.span.kind llm.request.type logfire.msg_template",
+        "input": "llm.input_messages gen_ai.input.messages gen_ai.prompt ai.prompt.messages "
+        "input.value traceloop.entity.input gen_ai.task.input mlflow.spanInputs "
+        "langfuse.observation.input ai.prompt ai.toolCall.args gen_ai.tool.call.arguments "
+        "gcp.vertex.agent.llm_request gcp.vertex.agent.tool_call_args haystack.component.input "
+        "haystack.pipeline.input_data haystack.agent.step.llm.input "
+        "haystack.agent.step.tool.input haystack.agent.input gen_ai.retrieval.query.text "
+        "ai.observability.record_root.input input question query",
+        "output": "llm.output_messages gen_ai.output.messages gen_ai.completion output.value "
+        "traceloop.entity.output gen_ai.task.output mlflow.spanOutputs "
+        "langfuse.observation.output ai.response.text final_result ai.toolCall.result "
+        "gen_ai.tool.call.result tool_response gcp.vertex.agent.llm_response "
+        "gcp.vertex.agent.tool_response haystack.component.output haystack.pipeline.output_data "
+        "haystack.agent.step.llm.output haystack.agent.step.tool.output haystack.agent.output "
+        "ai.observability.record_root.output ai.observability.call.return output answer",
+        "instructions": "gen_ai.system_instructions",
+        "documents": "retrieval.documents reranker.output_documents gen_ai.retrieval.documents "
+        "ai.observability.retrieval.retrieved_contexts documents",
+        "run": "langfuse.trace.input mlflow.traceInputs",
+        "stage": "langgraph_node langgraph.node metadata.langgraph_node "
+        "langsmith.metadata.langgraph_node traceloop.association.properties.langgraph_node "
+        "graph.node.name crewai.task.name crewai.agent.role haystack.component.name "
+        "llama_index.step.name traceloop.entity.name gen_ai.task.name gen_ai.agent.name "
+        "graph.node.id",
+        "model": "gen_ai.response.model gen_ai.request.model llm.model_name ai.model.id "
+        "langfuse.observation.model.name mlflow.llm.model",
+        "service": "service.name",
+        "session": "session.id gen_ai.conversation.id langfuse.session.id mlflow.trace.session "
+        "traceloop.association.properties.session_id",
+        "user": "user.id enduser.id langfuse.user.id mlflow.trace.user",
+        "environment": "deployment.environment.name deployment.environment langfuse.environment",
+        "tags": "tag.tags langfuse.trace.tags",
+        "input_tokens": "gen_ai.usage.input_tokens llm.token_count.prompt ai.usage.promptTokens "
+        "usage.input usageDetails.input metrics.input_tokens mlflow.chat.tokenUsage.input_tokens",
+        "output_tokens": "gen_ai.usage.output_tokens llm.token_count.completion "
+        "ai.usage.completionTokens usage.output usageDetails.output metrics.output_tokens "
+        "mlflow.chat.tokenUsage.output_tokens",
+        "cost": "llm.cost.total gen_ai.usage.cost mlflow.llm.cost.total_cost",
+        "question": "question query query_str user_input user_msg message input inputs prompt q "
+        "content text query_bundle messages contents task value kwargs args data retriever",
+        "answer": "raw answer output response result text content generation messages replies "
+        "outputs value",
+        "list": "documents outputs output passages contexts results result chunks nodes context",
+        "context": "context contexts documents passages docs",
+        "chat": "messages contents input inputs prompt kwargs",
+        "reply": "choices generations tool_calls message messages parts",
+        "part": "content blocks",
+    }.items()
 }
-INPUTS: Final = (
-    *("llm.input_messages", "gen_ai.input.messages", "gen_ai.prompt", "ai.prompt.messages"),
-    *("input.value", "traceloop.entity.input", "gen_ai.task.input", "mlflow.spanInputs"),
-    *("langfuse.observation.input", "ai.prompt", "ai.toolCall.args", "gen_ai.tool.call.arguments"),
-    *("gcp.vertex.agent.llm_request", "gcp.vertex.agent.tool_call_args"),
-    *("haystack.component.input", "haystack.pipeline.input_data", "haystack.agent.step.llm.input"),
-    *("haystack.agent.step.tool.input", "haystack.agent.input", "gen_ai.retrieval.query.text"),
-    *("ai.observability.record_root.input", "input", "question", "query"),
-)
-INSTRUCTIONS: Final = ("gen_ai.system_instructions",)
-OUTPUTS: Final = (
-    *("llm.output_messages", "gen_ai.output.messages", "gen_ai.completion", "output.value"),
-    *("traceloop.entity.output", "gen_ai.task.output", "mlflow.spanOutputs"),
-    *("langfuse.observation.output", "ai.response.text", "final_result", "ai.toolCall.result"),
-    *("gen_ai.tool.call.result", "tool_response", "gcp.vertex.agent.llm_response"),
-    *("gcp.vertex.agent.tool_response", "haystack.component.output"),
-    *("haystack.pipeline.output_data", "haystack.agent.step.llm.output"),
-    *("haystack.agent.step.tool.output", "haystack.agent.output"),
-    *("ai.observability.record_root.output", "ai.observability.call.return", "output", "answer"),
-)
-DOCUMENTS: Final = (
-    *("retrieval.documents", "reranker.output_documents", "gen_ai.retrieval.documents"),
-    *("ai.observability.retrieval.retrieved_contexts", "documents"),
-)
-QUESTION_FIELDS: Final = (
-    *("question", "query", "query_str", "user_input", "user_msg", "message", "input", "inputs"),
-    *("prompt", "q", "content", "text", "query_bundle", "messages", "contents", "task"),
-    *("value", "kwargs", "args", "data", "retriever"),
-)
-
-ANSWER_FIELDS: Final = (
-    *("raw", "answer", "output", "response", "result", "text", "content", "generation"),
-    *("messages", "replies", "outputs", "value"),
-)
 USERS: Final = frozenset(("user", "human"))
-
-# Where an object has documents, a chat, or a reply.
-LISTS: Final = (
-    *("documents", "outputs", "output", "passages", "contexts", "results", "result", "chunks"),
-    *("nodes", "context"),
-)
-CONTEXTS: Final = ("context", "contexts", "documents", "passages", "docs")
-CHATS: Final = ("messages", "contents", "input", "inputs", "prompt", "kwargs")
-API_FIELDS: Final = (  # … also empty
-    *("choices", "generations", "tool_calls", "message", "messages", "parts"),
-)
-PARTS: Final = ("content", "blocks")  # of what a tool gives back: MCP's, LlamaIndex's
 REPR: Final = re.compile(r"<NodeWithScore|<[\w.]+ object at |[A-Z]\w*\(\w+=")
 QUERY_RESULT: Final = "db.query.result.document"  # of OpenLLMetry's events, one a document
 ENDING_TOOL: Final = re.compile(r"(finish|final_answer)\b")  # a tool by which an agent answers

@@ -10,37 +10,14 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any, Final, TypeVar
 
-from spanlab.formats.known.spans import (
-    USERS,
-    Span,
-    TracedMessage,
-    context_of,
-    documents_of,
-    has_documents,
-    input_of,
-    kind_of,
-    messages_of,
-    output_of,
-    parse_json,
-    text_asked,
-    text_said,
-)
+from spanlab.formats.known import spans as told
+from spanlab.formats.known.spans import Span, TracedMessage, kind_of, messages_of, text_asked
 from spanlab.formats.recording import Recorder
+from spanlab.output.figures import counted
 
 T = TypeVar("T")
-_OF_RUNS: Final = ("langfuse.trace.input", "mlflow.traceInputs")  # where a trace says it itself
-
-# Where frameworks say which node, task or agent of theirs a span belongs to: LangGraph,
-# OpenInference (LangChain, LlamaIndex, CrewAI), OpenLLMetry, and OpenTelemetry's own for agents.
-_STAGES: Final = (
-    *("langgraph_node", "langgraph.node", "metadata.langgraph_node"),
-    *("langsmith.metadata.langgraph_node", "traceloop.association.properties.langgraph_node"),
-    *("graph.node.name", "crewai.task.name", "crewai.agent.role", "haystack.component.name"),
-    *("llama_index.step.name", "traceloop.entity.name", "gen_ai.task.name", "gen_ai.agent.name"),
-    "graph.node.id",
-)
 _NUMBER: Final = re.compile(r"[0-9a-f]{16,}")  # an id of a node, which says nothing
-_SPEAKERS: Final = USERS | {"assistant", "ai"}
+_SPEAKERS: Final = told.USERS | {"assistant", "ai"}
 _METADATA: Final = ("metadata", "langfuse.observation.metadata")  # that are objects, or their JSON
 
 # A model's call of such a name checks, routes or titles, and does not answer.
@@ -58,40 +35,17 @@ _INSTRUCTED: Final = re.compile(
     re.IGNORECASE,
 )
 
-# What is kept of a trace in meta, by the first attribute that says it.
-ABOUT: Final = {
-    "model": (
-        "gen_ai.response.model",
-        "gen_ai.request.model",
-        "llm.model_name",
-        "ai.model.id",
-        *("langfuse.observation.model.name", "mlflow.llm.model"),
-    ),
-    "service": ("service.name",),
-    "session": (
-        *("session.id", "gen_ai.conversation.id", "langfuse.session.id", "mlflow.trace.session"),
-        "traceloop.association.properties.session_id",
-    ),
-    "user": ("user.id", "enduser.id", "langfuse.user.id", "mlflow.trace.user"),
-    "environment": (
-        *("deployment.environment.name", "deployment.environment", "langfuse.environment"),
-    ),
-    "tags": ("tag.tags", "langfuse.trace.tags"),
-}
-_TOKENS: Final = {
-    "input_tokens": (
-        "gen_ai.usage.input_tokens",
-        "llm.token_count.prompt",
-        *("ai.usage.promptTokens", "usage.input", "usageDetails.input", "metrics.input_tokens"),
-        "mlflow.chat.tokenUsage.input_tokens",
-    ),
-    "output_tokens": (
-        *("gen_ai.usage.output_tokens", "llm.token_count.completion"),
-        *("ai.usage.completionTokens", "usage.output", "usageDetails.output"),
-        *("metrics.output_tokens", "mlflow.chat.tokenUsage.output_tokens"),
-    ),
-    "cost": ("llm.cost.total", "gen_ai.usage.cost", "mlflow.llm.cost.total_cost"),
-}
+# What is kept of a trace in meta: what any span says, and what its calls say in sum.
+ABOUT: Final = ("model", "service", "session", "user", "environment", "tags")
+_SUMS: Final = ("input_tokens", "output_tokens", "cost")
+_CONVENTIONS: Final = (
+    "the attributes of OpenInference, OpenLLMetry or gen_ai.*, MLflow's or Langfuse's"
+)
+MESSAGES: Final = (
+    "messages, in spans or in log events (OTEL_EXPORTER_OTLP_LOGS_ENDPOINT); set "
+    "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental and "
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_only to have them in spans"
+)
 
 
 class Trace:
@@ -103,6 +57,7 @@ class Trace:
             for number, span in enumerate(sorted(unordered, key=itemgetter("start")))
         ]
         self._by_id = {span["id"]: span for span in self.spans}
+        self._roots = [span for span in self.spans if span.get("parent") not in self._by_id]
         self._kinds = {span["id"]: span["kind"] for span in self.spans}
         if not any(self._is(span, "model") and replies_of(span) for span in self.spans):
             # Frameworks that trace their agents alone, or whose models only call tools.
@@ -124,13 +79,11 @@ class Trace:
         for span in self.spans:
             parent = span.get("parent")
             inside.setdefault(parent if parent in self._by_id else None, []).append(span)
-        order, waiting = list[Span](), list(reversed(inside.get(None, [])))
+        order, waiting = list[Span](), list(reversed(inside.pop(None, [])))
         while waiting:
-            span = waiting.pop()
-            order.append(span)
-            waiting += reversed(inside.pop(span["id"], []))
-        placed = {span["id"] for span in order}
-        return order + [span for span in self.spans if span["id"] not in placed]
+            order.append(waiting.pop())
+            waiting += reversed(inside.pop(order[-1]["id"], []))
+        return order + [span for rest in inside.values() for span in rest]
 
     def _inherited(self, own: Callable[[Span], T]) -> dict[Any, T]:
         """Return what each span has by itself, or from the nearest one around it that has it."""
@@ -147,9 +100,14 @@ class Trace:
                 around.add(span.get("parent"))
         return around
 
-    def names(self) -> str:
-        """Return the names of the first spans."""
-        return ", ".join(str(span["name"]) for span in self.spans[:5])
+    def lacks(self) -> tuple[str, str]:
+        """Return what was found in a trace without an answer, and what would make one."""
+        calls = sum(span["kind"] == "model" for span in self.spans)
+        if calls and not self.has_failed:
+            return f"{counted(calls, 'model call')} without a text", MESSAGES
+        names = ", ".join(str(span["name"]) for span in self.spans[:5])
+        found = "spans that failed" if self.has_failed else f"spans {names}"
+        return found, _CONVENTIONS
 
     @cached_property
     def heard(self) -> list[Span]:
@@ -160,19 +118,18 @@ class Trace:
         """
 
         def is_documented(span: Span) -> bool:
-            return self._is(span, "retriever") and has_documents(span)
+            return self._is(span, "retriever") and told.has_documents(span)
+
+        def is_counted(span: Span) -> bool:
+            name, kind = span["id"], self._kinds[span["id"]]
+            only_names = kind == "retriever" and not told.has_documents(span)
+            only_names = only_names and (name in documenting or documented[name])
+            doubled = kind == "model" and name in repeating
+            return not (span.get("failed") or kind == "agent" or doubled or only_names)
 
         repeating = self._around(lambda span: self._is(span, "model") and bool(replies_of(span)))
         documenting, documented = self._around(is_documented), self._inherited(is_documented)
-        kept = []
-        for span in self.order:
-            name = span["id"]
-            doubled = self._is(span, "model") and name in repeating
-            only_names = self._is(span, "retriever") and not has_documents(span)
-            only_names = only_names and (name in documenting or documented[name])
-            if not (span.get("failed") or doubled or only_names or self._is(span, "agent")):
-                kept.append(span)
-        return sorted(kept, key=itemgetter("end"))
+        return sorted(filter(is_counted, self.order), key=itemgetter("end"))
 
     @cached_property
     def calls(self) -> list[Span]:
@@ -191,18 +148,15 @@ class Trace:
 
     def path(self, span: Span) -> list[Span]:
         """Return the spans around one, the outermost first, and it itself."""
-        path = {span["id"]: span}
-        while (outer := self._by_id.get(span.get("parent"))) and outer["id"] not in path:
-            path[outer["id"]] = span = outer
-        return list(path.values())[::-1]
+        return path_to(span, self._by_id)[::-1]
 
     def answer(self) -> str | None:
         """Return the text that the run gave back, or that the last answering model said."""
         said = [message.text for span in self.named for message in replies_of(span)]
-        for root in self._roots():
+        for root in self._roots:
             if self._is(root, "model"):  # a call among others, and no run around them
                 continue
-            given = text_said(output_of(root))
+            given = told.text_said(told.output_of(root))
             if given and any(given in text or text in given for text in said):
                 return given
         said = [message.text for span in self.answering for message in replies_of(span)]
@@ -210,7 +164,7 @@ class Trace:
 
     def question(self) -> str:
         """Return what the run was given; a prompt only where nothing better is there."""
-        said = (text_asked(_first_of(span["attributes"], _OF_RUNS)) for span in self._roots())
+        said = (text_asked(_first(span, "run")) for span in self._roots)
         asked = next(filter(None, said), "") or self._asked_by("") or self._asked_by("agent")
         asked = asked or self._asked_by("model", self.passages())
         return asked or self._asked_by("retriever") or self._asked_by("model")
@@ -221,10 +175,10 @@ class Trace:
         for span in self.order:
             if not self._is(span, kind) or self._aside[span["id"]] or span["id"] in aside:
                 continue
-            asked = text_asked(input_of(span))
+            asked = text_asked(told.input_of(span))
             if kind == "model":
                 read = messages_of(span, read=True)
-                asked = next((m.text for m in reversed(read) if m.role in {*USERS, ""}), asked)
+                asked = next((m.text for m in reversed(read) if m.role in {*told.USERS, ""}), asked)
             if asked and not any(document in asked for document in documents):
                 return asked
         return ""
@@ -233,26 +187,25 @@ class Trace:
         """Return what retrievers and tools found, each text once."""
         texts: dict[str, None] = {}
         for span in sorted(self.heard, key=itemgetter("start")):
-            texts |= dict.fromkeys(documents_of(span))
+            texts |= dict.fromkeys(told.documents_of(span))
             if self._is(span, "model"):
                 read = messages_of(span, read=True)
-                told = [message.text for message in read if message.role in ("tool", "function")]
-                texts |= {new: None for new in told if not any(text in new for text in texts)}
-        given = (text for span in self.order for text in context_of(span))
+                news = [message.text for message in read if message.role in ("tool", "function")]
+                texts |= {new: None for new in news if not any(text in new for text in texts)}
+        given = (text for span in self.order for text in told.context_of(span))
         return [text for text in texts or dict.fromkeys(given) if text.strip()]
 
     def about(self) -> dict[str, Any]:
         """Return what a trace says of itself, as fields to filter and group by."""
-        root = next(iter(self._roots()), self.spans[0])
+        root = next(iter(self._roots), self.spans[0])
         # A later call is likelier the one that answered, and the root knows of user and session.
         spans = (root, *reversed(self.spans))
-        about: dict[str, Any] = {}
-        for name, sources in ABOUT.items():
-            said = (_first_of(span["attributes"], sources) for span in spans)
-            about[name] = next(filter(_is_said, said), None)
+        said = {name: [_first(span, name) for span in spans] for name in ABOUT}
+        about = {name: next(filter(_is_said, values), None) for name, values in said.items()}
         called = [span for span in self.heard if kind_of(span) == "model"] or self.calls
-        for name, sources in _TOKENS.items():
-            about[name] = sum(_number(_first_of(s["attributes"], sources)) for s in called) or None
+        about |= {
+            name: sum(_number(_first(span, name)) for span in called) or None for name in _SUMS
+        }
         about["time"] = _time(root["start"]) if root["start"] > _RECENT else None
         about["conversation"] = self._conversation() or None
         about |= {"trace_id": root["trace"], "span_id": root["id"]}
@@ -260,15 +213,10 @@ class Trace:
 
     def _conversation(self) -> list[dict[str, str]]:
         """Return the turns before the question in the call that read it last."""
-        for span in reversed(self.spans):
-            read = messages_of(span, read=True) if self._is(span, "model") else []
-            turns = [message for message in read if message.role in _SPEAKERS]
-            if len(turns) > 1:
-                return [{"role": turn.role, "content": turn.text} for turn in turns[:-1]]
-        return []
-
-    def _roots(self) -> list[Span]:
-        return [span for span in self.spans if span.get("parent") not in self._by_id]
+        calls = [messages_of(span, read=True) for span in self.spans if self._is(span, "model")]
+        talks = [[message for message in read if message.role in _SPEAKERS] for read in calls]
+        last = next((talk for talk in reversed(talks) if len(talk) > 1), [])
+        return [{"role": turn.role, "content": turn.text} for turn in last[:-1]]
 
 
 def _is_instructed_aside(span: Span) -> bool:
@@ -287,11 +235,9 @@ def _is_said(value: Any) -> bool:
 def _number(value: Any) -> int | float:
     try:
         number = float(value)
+        return int(number) if number.is_integer() else number if math.isfinite(number) else 0
     except (TypeError, ValueError):
         return 0
-    if not math.isfinite(number):
-        return 0
-    return int(number) if number.is_integer() else number
 
 
 def _time(nanoseconds: int) -> str | None:
@@ -302,10 +248,9 @@ def _time(nanoseconds: int) -> str | None:
         return None
 
 
-def _first_of(attributes: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next(
-        (attributes[name] for name in names if attributes.get(name) not in (None, "")), None
-    )
+def _first(span: Span, meaning: str) -> Any:
+    values = (span["attributes"].get(name) for name in told.NAMES[meaning])
+    return next((value for value in values if value not in (None, "")), None)
 
 
 def replies_of(span: Span) -> list[TracedMessage]:
@@ -313,26 +258,31 @@ def replies_of(span: Span) -> list[TracedMessage]:
     return [] if span.get("failed") else messages_of(span, read=False)
 
 
+def _stage_name(attributes: Mapping[str, Any]) -> str:
+    metadata = dict(attributes)
+    for name in _METADATA:
+        inner = told.parse_json(attributes.get(name))
+        metadata |= inner if isinstance(inner, dict) else {}
+    names = (str(metadata[name]) for name in told.NAMES["stage"] if metadata.get(name))
+    return next((name for name in names if not _NUMBER.fullmatch(name)), "")
+
+
 def _called(span: Span) -> str:
     return str(span["name"] or "model call")
 
 
-def _stage_name(attributes: Mapping[str, Any]) -> str:
-    metadata = dict(attributes)
-    for name in _METADATA:
-        inner = parse_json(attributes.get(name))
-        metadata |= inner if isinstance(inner, dict) else {}
-    names = (str(metadata[name]) for name in _STAGES if metadata.get(name))
-    return next((name for name in names if not _NUMBER.fullmatch(name)), "")
-
-
-def stage_of(span: Span, by_id: Mapping[str, Span]) -> str:
-    """Return what a framework calls the part of a pipeline that a span belongs to."""
+def path_to(span: Span, by_id: Mapping[Any, Span]) -> list[Span]:
+    """Return a span and those around it, the outermost last."""
     path = {span["id"]: span}
-    while (outer := by_id.get(str(span.get("parent")))) and outer["id"] not in path:
+    while (outer := by_id.get(span.get("parent"))) and outer["id"] not in path:
         path[outer["id"]] = span = outer
-    spans = list(path.values())
-    return next(filter(None, (_stage_name(s["attributes"]) for s in spans)), _called(spans[0]))
+    return list(path.values())
+
+
+def stage_of(span: Span, by_id: Mapping[Any, Span]) -> str:
+    """Return what a framework calls the part of a pipeline that a span belongs to."""
+    names = (_stage_name(each["attributes"]) for each in path_to(span, by_id))
+    return next(filter(None, names), "") or _called(span)
 
 
 def note_span(recorder: Recorder, span: Span, stage: str, question: str = "") -> None:
@@ -341,7 +291,7 @@ def note_span(recorder: Recorder, span: Span, stage: str, question: str = "") ->
     Earlier turns of a chat are conversation, and no sources: of what people and the model said
     only the last is read, or what holds texts that were noted.
     """
-    for text in documents_of(span):
+    for text in told.documents_of(span):
         recorder.source(text)
     if kind_of(span) not in ("model", "agent"):
         return

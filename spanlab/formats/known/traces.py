@@ -28,23 +28,16 @@ from spanlab.formats import reader
 from spanlab.formats.field_report import REPORTED
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.json_rows import is_single, printed_objects
+from spanlab.formats.known import spans as told
 from spanlab.formats.known.csv_table import CsvReader, column_names
-from spanlab.formats.known.span_files import holds_spans, placed_spans
-from spanlab.formats.known.spans import (
-    USERS,
-    Span,
-    input_of,
-    messages_of,
-    output_of,
-    text_asked,
-    text_said,
-)
+from spanlab.formats.known.span_files import holds_spans, joined, placed_spans
+from spanlab.formats.known.spans import Span
 from spanlab.formats.known.trace import ABOUT, Trace, note_span, replies_of
 from spanlab.formats.limits import TOGETHER, too_many
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import FormatEntry, NoAnswer, checked
 from spanlab.formats.recording import SOURCE, Recorder
-from spanlab.schema import Item, Passage, Process, Record
+from spanlab.schema import Item, Passage, Record
 
 
 class TraceReader(reader.FormatReader):
@@ -83,7 +76,7 @@ class TraceReader(reader.FormatReader):
             try:
                 for span, source in placed_spans(from_json(row.raw)):
                     lines.setdefault(span["trace"], row.line)
-                    if len(lines) <= REPORTED:
+                    if len(lines) <= REPORTED and "event" not in span:
                         self._sources.setdefault(span["trace"], {})[str(span["id"])] = source
                     traces.setdefault(span["trace"], []).append(span)
             except (ValueError, TypeError, AttributeError, KeyError) as error:
@@ -129,59 +122,52 @@ def record_of(unordered: Sequence[Span], turn: int = 0) -> Record:
         note_span(recorder, span, trace.stages[span["id"]], question)
     answer = trace.answer()
     if answer is None:
-        raise NoAnswer(
-            "no span of this trace has a model's answer",
-            found="spans that failed" if trace.has_failed else f"spans {trace.names()}",
-            expected="the attributes of OpenInference, OpenLLMetry or gen_ai.*, MLflow's or "
-            "Langfuse's",
-        )
+        found, expected = trace.lacks()
+        raise NoAnswer("no span of this trace has a model's answer", found=found, expected=expected)
     said = [message.text for span in trace.calls for message in replies_of(span)]
     if answer not in said:  # a part of what a model said, or more than that
         near = [text for text in said if answer in text or text in answer]
         recorder.step(near[-1:], answer, "answer")
-    name = str(trace.spans[0]["trace"])
-    item = recorder.item(f"{name}-{turn}" if turn else name, question, answer=answer)
-    passages = trace.passages() or _sources(item, question)
-    meta = trace.about() | ({"turn": turn} if turn else {})
-    about = {"passages": tuple(Passage(text=text) for text in passages), "meta": meta}
-    return Record(item=checked(item.model_copy(update=about)))
-
-
-def _sources(item: Item, question: str) -> list[str]:
-    """Return the source texts of a process, for want of documents."""
-    nodes = item.process.nodes if isinstance(item.process, Process) else ()
-    texts = (node.text for node in nodes if node.stage == SOURCE)
-    return [text for text in texts if text.strip() not in (question.strip(), item.answer.strip())]
+    name, process = str(trace.spans[0]["trace"]), recorder.process(answer, question)
+    sources = (node.text for node in process.nodes if node.stage == SOURCE)
+    texts = trace.passages() or [text for text in sources if text.strip() != answer.strip()]
+    item = Item(
+        id=f"{name}-{turn}" if turn else name,
+        question=question,
+        answer=answer,
+        process=process,
+        passages=tuple(Passage(text=text) for text in texts),
+        meta=trace.about() | ({"turn": turn} if turn else {}),
+    )
+    return Record(item=checked(item))
 
 
 FORMAT = FormatEntry(name="traces", title="OpenTelemetry traces", reader=TraceReader, order=140)
 
 
-def turns_in(spans: Sequence[Span]) -> list[tuple[int, list[Span]]]:
+def turns_in(spans: Sequence[Span]) -> list[tuple[int, Sequence[Span]]]:
     """Return the turns of a trace with their numbers from 1; all of it as 0 if it is one run.
 
     What lies around all turns is none of them; what it says of session and user, each has.
     """
+    spans = joined(spans)
     trace = Trace(spans)
-    ends, around = list[int](), dict[object, Span]()
+    ends, around = set[int](), dict[object, Span]()
     for shared, answered in _answered(trace):
-        ends.append(answered["end"])
+        ends.add(answered["end"])
         around |= {span["id"]: span for span in shared}
     if not ends:
-        return [(0, list(spans))]
-    ends = sorted(set(ends))
+        return [(0, spans)]
+    names = {name for meaning in ABOUT for name in told.NAMES[meaning]}
+    said = [pair for span in around.values() for pair in span["attributes"].items()]
+    about = {name: value for name, value in said if name in names}
     groups: list[list[Span]] = [[] for _ in range(len(ends) + 1)]
-    group_of: dict[object, list[Span]] = {}
+    numbers: dict[object, int] = {}
     for span in trace.order:
-        if span["id"] in around:
-            continue
-        group = group_of.get(span.get("parent"))
-        if group is None:
-            group = groups[bisect_right(ends, span["start"])]
-            group.append(_inheriting(span, list(around.values())))
-        else:
-            group.append(span)
-        group_of[span["id"]] = group
+        if span["id"] not in around:
+            number = numbers.get(span.get("parent"), bisect_right(sorted(ends), span["start"]))
+            numbers[span["id"]] = number
+            groups[number].append({**span, "attributes": {**about, **span["attributes"]}})
     answering = {call["id"] for call in trace.answering}
     turns = [group for group in groups if any(span["id"] in answering for span in group)]
     return list(enumerate(turns, start=1))
@@ -191,29 +177,14 @@ def _answered(trace: Trace) -> Iterator[tuple[list[Span], Span]]:
     """Yield what lies around two turns, and the part of it that ends with the earlier answer."""
     said: dict[str, Span] = {}
     for call in trace.answering:
-        read = messages_of(call, read=True)
-        asked = max((n for n, message in enumerate(read) if message.role in USERS), default=0)
+        read = told.messages_of(call, read=True)
+        asked = max((n for n, message in enumerate(read) if message.role in told.USERS), default=0)
         earlier = next((said[m.text] for m in reversed(read[:asked]) if m.text in said), None)
         if earlier is not None and read[asked].text not in said:
-            shared, inside = _fork(trace.path(earlier), trace.path(call))
-            if inside and all(map(_says_nothing, shared)):
-                yield shared, inside[0]
+            path = trace.path(earlier)
+            shared = [s for s, same in zip(path, trace.path(call), strict=False) if s is same]
+            asks = (told.text_asked(told.input_of(outer)) for outer in shared)
+            says = (told.text_said(told.output_of(outer)) for outer in shared)
+            if not (any(asks) or any(says)) and len(path) > len(shared):
+                yield shared, path[len(shared)]
         said |= {message.text: call for message in replies_of(call)}
-
-
-def _fork(path: Sequence[Span], other: Sequence[Span]) -> tuple[list[Span], list[Span]]:
-    """Return what two paths have in common, and what the first has behind that."""
-    common = [span for span, same in zip(path, other, strict=False) if span is same]
-    return common, list(path[len(common) :])
-
-
-def _says_nothing(span: Span) -> bool:
-    return not text_asked(input_of(span)) and not text_said(output_of(span))
-
-
-def _inheriting(span: Span, around: Sequence[Span]) -> Span:
-    names = {name for sources in ABOUT.values() for name in sources}
-    inherited: dict[str, object] = {}
-    for outer in around:
-        inherited |= {name: v for name, v in outer["attributes"].items() if name in names}
-    return {**span, "attributes": {**inherited, **span["attributes"]}}
