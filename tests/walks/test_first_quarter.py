@@ -16,7 +16,6 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from http.cookiejar import CookieJar
