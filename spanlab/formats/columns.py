@@ -98,8 +98,8 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
         *("outputs", "completion", "generation", "generated", "reply", "replies", "hypothesis"),
         *("predictions", "answer string", "answer", "result", "summary", "responses", "decoded"),
         "machine summaries",
-        *("choices message content", "response body", "ai", "text", "claim", "statement"),
-        "sentence",
+        *("choices message content", "response body", "text", "claim", "statement", "sentence"),
+        "ai",
     ),
     "reference": (
         *_cross(_RIGHT, ("answer", "output", "response", "text", "summary")),
@@ -352,12 +352,18 @@ def _can_hold(field: str, column: str, samples: Sequence[Mapping[str, Any]]) -> 
         return False
     if field == "id" and words_of(column) != "id" and len(set(map(str, values))) < len(values):
         return False
-    if field == "answer" and "." in column and all(map(_is_number, values)):
-        return False  # what a metric came to
+    if field == "answer" and _is_figure(column, values):
+        return False
     if words_of(column) == "labels" and not any(map(parse_list, values)):
         return False  # of what kind they are is not to be seen
     # A wrong record is one to be told of, and no other column.
     return 2 * sum(_FITS[field](value, column) for value in values) >= len(values)
+
+
+def _is_figure(column: str, values: Sequence[Any]) -> bool:
+    """Say whether a column has what a metric came to, or the classes that were predicted."""
+    are_classes = words_of(column).startswith("pred") and {"0", "1"}.issuperset(map(str, values))
+    return are_classes or ("." in column and all(map(_is_number, values)))
 
 
 def _is_number(value: Any) -> bool:

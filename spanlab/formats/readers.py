@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -105,8 +106,15 @@ def _make_reader(file: InputFile, options: ReadOptions) -> FormatReader:
             f"{file.name} is {name}, which has no columns to map; {', '.join(mapped)} have"
         )
     if table is not None and not issubclass(make, TableReader):
-        file = table(file, options).as_lines()
+        about = file.path.stat()
+        file = _as_lines(table, file, (about.st_mtime_ns, about.st_size))
     return make(file, options)
+
+
+@lru_cache(maxsize=4)
+def _as_lines(table: type[TableReader], file: InputFile, stamp: tuple[int, int]) -> InputFile:
+    """Return a table as lines; ``stamp`` tells a file from what it was before it changed."""
+    return table(file, ReadOptions()).as_lines()
 
 
 def _records(

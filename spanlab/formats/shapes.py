@@ -151,7 +151,9 @@ _SAID: Final = frozenset(
     ("answers", "outputs", "responses", "completions", "generations", "predictions")
 )
 # … and words of what they are called, beside those of families of models.
-_CALLED: Final = re.compile(r"(?i)(?<![a-z])(?:model|llm|system|baseline|bot|rag)(?![a-z])|/")
+_CALLED: Final = re.compile(
+    r"(?i)(?<![a-z])(?:model|llm|system|baseline|bot|rag)(?![a-z])|^[\w.-]+/[\w.-]+$"
+)
 
 
 def _is_of_answers(name: str) -> bool:

@@ -168,10 +168,11 @@ class Speakers(NamedTuple):
 
 def speakers_in(messages: Sequence[Mapping[str, Any]]) -> Speakers:
     """Return who speaks in messages that have names and no roles; nobody for other records."""
-    speakers = list(map(speaker_of, messages))
+    speakers = [speaker_of(message) or ("user" if is_user(message) else "") for message in messages]
     names = list(dict.fromkeys(speakers))
     fields = map_columns(tuple(messages[0]) if messages else (), None, needed=None)
-    means_other = {fields.get("question"), fields.get("answer")} - {None, *HOLDS}
+    texts = {fields[field] for field in ("question", "answer") if field in fields}
+    means_other = len(texts) > 1 or not texts.issubset(HOLDS)
     if means_other or not all(speakers) or len(names) < 2:
         return Speakers()
     fields_there = {words_of(name) for message in messages for name in message}

@@ -183,6 +183,10 @@ def test_questions_of_mt_bench_are_joined_to_its_answers(tmp_path: Path) -> None
             "--column 'answer=Best Answer'",
         ),
         ([MT_BENCH_ASKED] * 2, "--requests"),
+        (
+            [{"sender": name, "text": SAID} for name in ("user", "BotA", "user", "BotB")],
+            "BotA, BotB",
+        ),
         ([{"question": ASKED, "answers": {"A": RIGHT, "B": SAID}}], "--column"),
         (
             [{"question": ASKED, "answers": {"text": [RIGHT, "1889"], "answer_start": [0]}}],
@@ -198,6 +202,7 @@ def test_questions_of_mt_bench_are_joined_to_its_answers(tmp_path: Path) -> None
         "speakers of chats",
         "reference answers",
         "questions",
+        "two models and a user",
         "options",
         "SQuAD",
         "parts",

@@ -89,7 +89,7 @@ _ASKS: Final = ("?", "？", "؟")  # a context that ends so is what was asked, a
 _EVIDENCE: Final = (  # fields with the texts that a claim is judged by, in this order
     *("evidence", "doc", "docs", "document", "documents", "passages", "passage", "contexts"),
     *("evidence_text", "context", "source", "article", "premise", "sentence1", "grounding"),
-    "references",
+    "references",  # of AttributionBench; those of a summary are right ones
 )
 COUNTED: Final = "claim-{}"  # the id of a claim that comes without one: its line, from 1
 
@@ -132,7 +132,8 @@ class _ClaimLine(BaseModel):
         for name in _EVIDENCE:
             value = parse_list(extra.get(name))
             parts = value if isinstance(value, list) else [value]
-            if value and all(has_text(as_passage(part)) for part in parts):
+            are_links = all(str(part).startswith(("http://", "https://")) for part in parts)
+            if value and not are_links and all(has_text(as_passage(part)) for part in parts):
                 return name
         return None
 
@@ -186,7 +187,7 @@ class ClaimsReader(FormatReader):
         frozenset(("premise", "hypothesis")),
         frozenset(("claim", "cited_doc_ids")),
         frozenset(("prompt", "response", "claims")),
-        *(frozenset((claim, "label", of)) for claim in _JUDGED for of in _EVIDENCE),
+        *(frozenset((claim, "label", of)) for claim in _JUDGED for of in _EVIDENCE[:-1]),
     )
     in_tables = in_parquet = True
 
