@@ -28,7 +28,7 @@ _AGENTS = (
     *("smolagents-tool.console.json", "strands.console.json", "vercel-generate.json"),
     *("vercel-stream.json", "agent-framework.console.jsonl", "agno.console.jsonl"),
     *("autogen.console.jsonl", "dspy-react.console.jsonl", "haystack-agent.console.jsonl"),
-    *("lli-agent.console.jsonl", "mlflow-langgraph.json"),
+    *("lli-agent.console.jsonl", "mlflow-langgraph.json", "openllmetry-agents.console.jsonl"),
 )
 _SEARCHES = (
     *("dspy-oi.console.json", "langfuse-otel.console.json", "langsmith-otel.console.json"),
@@ -58,6 +58,7 @@ _TRACES: dict[str, list[Any]] = {
     "traces/haystack-oi.console.json": [_ASKED, _WRONG, [_BUILT]],
     "traces/haystack.console.jsonl": [_ASKED, _WRONG, [_BUILT]],
     "traces/openai-genai.console.jsonl": [_ASKED, _WRONG, []],
+    "traces/openai-events.jsonl": [_ASKED, _WRONG, []],  # log records, then spans
     "traces/litellm.console.jsonl": [_ASKED, _WRONG, []],
     "traces/openlit.console.json": [_ASKED, _WRONG, []],  # which stand in its instructions
     "traces/semantic-kernel.console.json": [_ASKED, _WRONG, []],

@@ -52,13 +52,13 @@ class TraceReader(reader.FormatReader):
 
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
-        self._sources: dict[str, dict[str, Any]] = {}  # trace → span → what it is made of
+        self._sources: dict[str, dict[str, list[Any]]] = {}  # trace → span → what it is made of
 
     def source(self, row: FileRow) -> Any:
         """Return the requests of a trace, each with one of its spans."""
         spans = from_json(row.beginning)
         sources = self._sources.get(spans[0]["trace"], {})
-        return [sources[str(span["id"])] for span in spans if str(span["id"]) in sources]
+        return [source for span in spans for source in sources.get(str(span["id"]), ())]
 
     def rows(self) -> Iterator[FileRow]:
         """Yield the spans of each trace as one row, or a row for each turn of a chat in it.
@@ -76,8 +76,9 @@ class TraceReader(reader.FormatReader):
             try:
                 for span, source in placed_spans(from_json(row.raw)):
                     lines.setdefault(span["trace"], row.line)
-                    if len(lines) <= REPORTED and "event" not in span:
-                        self._sources.setdefault(span["trace"], {})[str(span["id"])] = source
+                    if len(lines) <= REPORTED:
+                        sources = self._sources.setdefault(span["trace"], {})
+                        sources.setdefault(str(span["id"]), []).append(source)
                     traces.setdefault(span["trace"], []).append(span)
             except (ValueError, TypeError, AttributeError, KeyError) as error:
                 raise InputError(
