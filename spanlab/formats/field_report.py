@@ -25,10 +25,7 @@ _SHORTEST: Final = 4  # characters of a text that is looked for in longer ones
 REPORTED: Final = 50  # records of a file that are compared
 _DEEPEST: Final = 6  # objects in each other; what lies deeper counts as one value
 _LABELS: Final = frozenset(
-    (
-        *("annotations", "labels", "soft_labels", "hard_labels", "spans", "claims"),
-        *("label", "verdict", "gold_label", "raw_label", "is_supported", "supported"),
-    )
+    ("annotations", "labels", "soft_labels", "hard_labels", "spans", "claims")
 )
 
 _Trace = tuple[str, frozenset[str]]  # a field of a record, and its texts

@@ -217,3 +217,13 @@ def test_the_public_sets_are_read_whole(shared: Path) -> None:
         "not-enough-evidence": 4 + 9,
         "not-supported": 350 + 71,  # not and partially supported: neither true nor false
     }
+
+
+@pytest.mark.parametrize("column", ["label", "Label", "verdict", "attribution_label"])
+def test_the_column_of_verdicts_is_told_to_be_labels(tmp_path: Path, column: str) -> None:
+    """Also where the number of the verdict stands in another field."""
+    path = tmp_path / "c.jsonl"
+    path.write_text(json.dumps({"claim": "Oslo is in Sweden.", column: "0", "fold": "0"}))
+    told: dict[str, str] = {}
+    assert len(list(read(path, ReadOptions(on_fields=lambda _, fields: told.update(fields))))) == 1
+    assert told == {"claim": "answer", column: "labels", "fold": "meta"}

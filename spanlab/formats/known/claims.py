@@ -96,12 +96,17 @@ COUNTED: Final = "claim-{}"  # the id of a claim that comes without one: its lin
 
 _CLAIMS: Final = (
     *("claim", "hypothesis", "statement", "sentence", "sentence2", "summary", "generated_text"),
+    "summ_sent",  # of TofuEval
 )
 _JUDGED: Final = (
     "sentence",
     "summary",
     "generated_text",
 )  # which are claims beside a label and what it is of
+_LABELS: Final = (  # fields that may have the label
+    *("label", "verdict", "raw_label", "gold_label", "is_supported", "supported"),
+    *("attribution_label", "sent_label"),
+)
 _Label = str | bool | int | float | None
 
 
@@ -109,7 +114,7 @@ class _ClaimLine(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     claim: str = Field(min_length=1, validation_alias=AliasChoices(*_CLAIMS))
-    label: _Label = None
+    label: _Label = Field(None, validation_alias=AliasChoices("label", "sent_label"))
     verdict: _Label = None
     raw_label: _Label = None
     gold_label: _Label = Field(
@@ -158,9 +163,7 @@ class _ClaimLine(BaseModel):
         return next((label for label in stated if label not in (None, "")), None)
 
 
-_NAMES: Final = frozenset(
-    (*_CLAIMS, *_EVIDENCE, "supported", "attribution_label", *_ClaimLine.model_fields)
-)
+_NAMES: Final = frozenset((*_CLAIMS, *_EVIDENCE, *_LABELS, *_ClaimLine.model_fields))
 
 
 class _ClaimTable(CsvReader):
@@ -183,6 +186,7 @@ class ClaimsReader(FormatReader):
         frozenset(("claim", "is_supported")),
         frozenset(("statement", "verdict")),
         frozenset(("statement", "label")),
+        frozenset(("summ_sent", "sent_label")),
         frozenset(("sentence1", "sentence2", "gold_label")),
         frozenset(("premise", "hypothesis")),
         frozenset(("claim", "cited_doc_ids")),
@@ -200,6 +204,12 @@ class ClaimsReader(FormatReader):
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
         self._n_numbers = 0  # labels that are numbers of classes
+        self._judging: set[str] = set()  # columns that verdicts were read from
+
+    @property
+    def fields(self) -> Mapping[str, str]:
+        """The columns of the labels."""
+        return dict.fromkeys(self._judging, "labels")
 
     def finish(self) -> None:
         """Say which labels are no verdicts."""
@@ -217,7 +227,8 @@ class ClaimsReader(FormatReader):
         return chain.from_iterable(map(_split_claims, all_rows))
 
     def _record(self, row: FileRow) -> Record:
-        line = _ClaimLine.model_validate(_with_our_names(row.value))
+        given = row.value
+        line = _ClaimLine.model_validate(_with_our_names(given))
         meta: dict[str, JsonValue] = dict(line.model_extra or {})
         evidence = line.evidence_field()
         texts = meta.pop(evidence, None) if evidence else None
@@ -244,6 +255,7 @@ class ClaimsReader(FormatReader):
         )
         if line.written is None:
             return Record(item=item)
+        self._judging |= {name for name in given if _our_name(name) in _LABELS}
         verdict = verdict_of(line.written)
         whole_answer = Span.of(line.claim, 0, len(line.claim))
         return Record(
@@ -263,11 +275,15 @@ def _with_our_names(fields: Any) -> Any:
     """Return fields with those of a claim in small letters, as "Claim" or "goldLabel"."""
     if not isinstance(fields, Mapping):
         return fields
-    names = {name: words_of(name).replace(" ", "_") for name in fields}
+    names = {name: _our_name(name) for name in fields}
     return {
         ours if ours in _NAMES and ours not in fields else name: fields[name]
         for name, ours in names.items()
     }
+
+
+def _our_name(name: str) -> str:
+    return words_of(name).replace(" ", "_")
 
 
 class _ClaimList(BaseModel):
