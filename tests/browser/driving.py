@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Literal
 
 from playwright.sync_api import Error, FloatRect, Locator, Page, WebSocketRoute, expect
-from serving import PATIENCE, Server
+from serving import PATIENCE, Server, arrive, follow
 
 from spanlab.oplog.state import ReviewState
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
@@ -39,7 +39,7 @@ class Desk:
 
     def visit(self, item: str | None = None) -> None:
         query = {"dataset": self.dataset, "reviewer": REVIEWER} | ({"item": item} if item else {})
-        self.page.goto(self.server.url(**query))
+        arrive(self.page, self.server.url(**query))
         self.wait_for(item)
 
     def wait_for(self, item: str | None = None) -> None:
@@ -217,6 +217,7 @@ class HeldLine:
         for socket, message in self._held:
             socket.send(message)
         self._held.clear()
+        self._page.evaluate("globalThis.isChanged = true")  # it still goes through here
 
     def _connect(self, socket: WebSocketRoute) -> None:
         def pass_on(message: str | bytes) -> None:
@@ -289,13 +290,7 @@ def go(page: Page, url: str) -> None:
     """Go to another page of the app as its links do, in a third of the work of loading it."""
     headline = "document.querySelector('.stMain h1')?.textContent"
     before = page.evaluate(headline)
-    page.evaluate(
-        """url => {
-            history.pushState(null, "", url);
-            dispatchEvent(new PopStateEvent("popstate"));
-        }""",
-        url,
-    )
+    follow(page, url)
     page.wait_for_function(f"before => {headline} !== before", arg=before, timeout=PATIENCE)
     page.locator("h1, .sl").first.wait_for()
     idle(page)

@@ -7,12 +7,14 @@ import shutil
 import socket
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlencode
+from typing import Any
+from urllib.parse import urlencode, urljoin
 
+import streamlit as st
 from forks import Fork
 from playwright.sync_api import Browser, Page, sync_playwright
 
@@ -24,6 +26,10 @@ PATIENCE = 120_000  # milliseconds that a test waits for what it set off; tests 
 _STARTUP = 120.0  # seconds; a busy machine takes its time
 _NO_OTHER_HOST = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"
 _SHORT_LIVED = "--js-flags=--no-opt --no-maglev"  # pages are gone before such work pays off
+REST = "between-tests"  # the path and class of the page where a browser waits
+# Whether an app is open that has nothing more to do, and no test has changed what it runs on.
+_IS_DONE = """() => Boolean(document.querySelector("[data-test-connection-state=CONNECTED]"))
+    && !globalThis.isChanged && !globalThis.spanlab?.outbox?.writes.length"""
 _ATTEMPTS = 3  # ports tried before a server counts as unable to start
 
 
@@ -97,7 +103,22 @@ def _serve(port: int) -> None:
     """Serve, and look for jobs once a second: more often takes a twentieth of a processor."""
     pace = worker.WorkerPace(poll=1.0)
     worker.WorkerRole = partial(worker.WorkerRole, pace=pace)  # type: ignore[assignment, misc]
+    st.navigation = partial(_navigation, st.navigation)  # type: ignore[misc]
     serve(port)
+
+
+def _navigation(
+    plain: Callable[..., st.Page], pages: dict[str, list[st.Page]], **as_is: Any
+) -> st.Page:
+    """Add the page at which a browser waits between two tests; no link leads there."""
+    pages[""].append(st.Page(_rest, title="Rest", url_path=REST, visibility="hidden"))
+    return plain(pages, **as_is)
+
+
+def _rest() -> None:
+    """Draw next to nothing, and let the session be like a new one."""
+    st.session_state.clear()
+    st.html(f'<i class="{REST}"></i>')
 
 
 def _free_port() -> int:
@@ -143,15 +164,40 @@ def patient(page: Page) -> Page:
     return page
 
 
+def follow(page: Page, url: str) -> None:
+    """Have a page go to another address as the app's own links do."""
+    page.evaluate(
+        """url => {
+            history.pushState(null, "", url);
+            dispatchEvent(new PopStateEvent("popstate"));
+        }""",
+        url,
+    )
+
+
+def arrive(page: Page, url: str) -> None:
+    """Open an address: as a link does if the page rests, which is a quarter of loading it."""
+    if page.url == urljoin(url, f"/{REST}"):
+        follow(page, url)
+    else:
+        page.goto(url)
+
+
 def leave(page: Page) -> None:
     """Leave a page such that it is like a new one to whoever comes next."""
     for other in page.context.pages:
         if other is not page:
             other.close()
-    origin = page.evaluate("sessionStorage.clear(); location.origin")
-    page.goto("about:blank")
     page.unroute_all()
     page.mouse.move(0, 0)
+    if page.evaluate(_IS_DONE):
+        follow(page, f"/{REST}")
+        page.locator(f".{REST}").wait_for(state="attached")
+        page.locator("[data-test-script-state=notRunning]").wait_for(state="attached")
+        page.evaluate("localStorage.clear(); sessionStorage.clear(); delete globalThis.spanlab")
+        return
+    origin = page.evaluate("sessionStorage.clear(); location.origin")
+    page.goto("about:blank")
     page.context.clear_cookies()
     session = page.context.new_cdp_session(page)
     session.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "local_storage"})

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from driving import REVIEWER, Desk, HeldLine, idle, suggested
 from playwright.sync_api import expect
-from serving import PATIENCE, patient
+from serving import PATIENCE, arrive, patient
 
 from spanlab.oplog.state import ReviewState
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status, Verdict
@@ -53,7 +53,7 @@ def _records() -> list[Record]:
 def bench(desk: Sit) -> Desk:
     """Ada at the Adjudicate page, the most disagreed item open."""
     here = desk(_records(), opened=False)
-    here.page.goto(_address(here))
+    arrive(here.page, _address(here))
     here.wait_for("split")
     return here
 
@@ -152,7 +152,7 @@ def test_names_are_hidden_on_request_in_an_order_that_tells_nothing(desk: Sit) -
         ],
         opened=False,
     )
-    here.page.goto(_address(here))
+    arrive(here.page, _address(here))
     here.wait_for("item-0")
     lanes = here.page.locator(".sl-left .sl-lane b")
     expect(lanes).to_have_text(people)
@@ -186,7 +186,7 @@ def test_names_are_hidden_on_request_in_an_order_that_tells_nothing(desk: Sit) -
 
 def test_what_all_agree_on_is_taken_at_once_and_taken_back_as_one(desk: Sit) -> None:
     here = desk(_records(), opened=False)
-    here.page.goto(_address(here))
+    arrive(here.page, _address(here))
     here.wait_for("split")
     here.page.get_by_role("button", name="Adopt unanimous items").click()
     dialog = here.page.get_by_role("dialog")
@@ -263,7 +263,7 @@ def test_verdicts_on_claims_are_taken_from_one_the_majority_or_all_of_more_than_
     here = desk(
         [Record(item=Item(id="curie", answer=CURIE), annotations=annotations)], opened=False
     )
-    here.page.goto(_address(here))
+    arrive(here.page, _address(here))
     here.wait_for("curie")
 
     def decided() -> list[tuple[str, str | None, str | None, int]]:

@@ -10,7 +10,7 @@ import pytest
 from driving import Desk, open_detectors
 from gold_answers import GoldAnswers
 from playwright.sync_api import Page, expect
-from serving import Server, serving
+from serving import Server, arrive, serving
 
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span, Status
 from spanlab.storage import Store
@@ -91,7 +91,7 @@ def test_from_choosing_detectors_to_the_trace_of_what_they_found(
 ) -> None:
     """A model's suggestions from the page; a failure is a state to repeat."""
     store.import_records("towns", RECORDS)
-    page.goto(server.url(dataset="towns").replace("/?", "/detect?"))
+    arrive(page, server.url(dataset="towns").replace("/?", "/detect?"))
     open_detectors(page)
     page.get_by_text("ucsc-extract", exact=True).first.click()
     expect(page.get_by_test_id("stMetric").filter(has_text="Calls at most")).to_contain_text("4")

@@ -9,7 +9,7 @@ from importlib.metadata import version
 import pytest
 from driving import Desk, idle
 from playwright.sync_api import Page, expect
-from serving import Server
+from serving import Server, arrive
 
 from spanlab import doors
 from spanlab.app.help import STEPS
@@ -58,7 +58,7 @@ def test_the_help_menu_has_guide_guidelines_and_version(desk: Sit) -> None:
 
 def test_the_guide_is_searched_and_read_with_its_pictures(server: Server, page: Page) -> None:
     page.set_viewport_size({"width": 1280, "height": 800})
-    page.goto(server.url(topic="review").replace("/?", "/guide?"))
+    arrive(page, server.url(topic="review").replace("/?", "/guide?"))
     expect(page.locator("h1")).to_have_text("Review and its keys")
     expect(page.get_by_test_id("stMain")).to_contain_text("Next piece of evidence of the span")
     for picture in page.get_by_test_id("stImage").locator("img").all():
@@ -77,7 +77,7 @@ def test_the_guide_is_searched_and_read_with_its_pictures(server: Server, page: 
 
 
 def test_an_unknown_topic_says_which_is_meant(server: Server, page: Page) -> None:
-    page.goto(server.url(topic="mesuring").replace("/?", "/guide?"))
+    arrive(page, server.url(topic="mesuring").replace("/?", "/guide?"))
     expect(page.get_by_text("did you mean")).to_contain_text("measuring")
 
 

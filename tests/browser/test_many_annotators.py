@@ -10,7 +10,7 @@ from crowd import crowd
 from driving import HeldLine, box_of, go, idle
 from playwright.sync_api import Page, expect
 from serving import PATIENCE as WAIT
-from serving import Server
+from serving import Server, arrive
 
 from spanlab.storage import Store
 
@@ -26,14 +26,14 @@ def many(server: Server) -> str:
     with Store.open(server.settings) as store:
         store.import_records(DATASET, crowd(95, 64, per_item=12, whole=1))
         for copy in range(6):  # as many cards as a page of datasets has
-            store.duplicate_dataset(DATASET, f"{DATASET}-{copy}")
+            store.import_records(f"{DATASET}-{copy}", crowd(95, 1, whole=1))
     return DATASET
 
 
 @pytest.fixture
 def visit(server: Server, page: Page) -> Callable[..., Page]:
     def load(path: str, **query: str) -> Page:
-        page.goto(server.url(**query).replace("/?", f"/{path}?"))
+        arrive(page, server.url(**query).replace("/?", f"/{path}?"))
         expect(page.locator("h1, .sl-p").first).to_be_visible(timeout=WAIT)
         idle(page)
         return page
@@ -115,6 +115,7 @@ def test_a_chart_is_downloaded_and_annotators_are_chosen_by_keyboard(
 def test_none_of_two_groups_in_quick_succession_leaves_both_out(
     visit: Callable[..., Page], page: Page, many: str
 ) -> None:
+    page.goto("about:blank")  # the line is held from the next loading on
     line = HeldLine(page)
     visit("compare", dataset=many, view="Agreement")
     page.get_by_role("button", name="Annotators: all 99").click()

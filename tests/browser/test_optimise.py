@@ -10,7 +10,7 @@ from driving import tab_to
 from gold_answers import GoldAnswers, better_when_asked
 from pictures import take_picture
 from playwright.sync_api import Page, expect
-from serving import Server, serving
+from serving import Server, arrive, serving
 
 from spanlab.formats import read
 from spanlab.models.programs import ProgramRegistry
@@ -60,7 +60,7 @@ def test_a_better_prompt_is_found_watched_measured_and_used(
     tmp_path: Path,
 ) -> None:
     store.import_records("mine", records)
-    page.goto(server.url(dataset="mine").replace("/?", "/optimise?"))
+    arrive(page, server.url(dataset="mine").replace("/?", "/optimise?"))
     figure = page.get_by_test_id("stMetric")
     expect(figure.filter(has_text="Labelled items")).to_contain_text(str(len(records)))
     assert "sk-secret" not in page.content()

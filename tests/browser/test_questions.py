@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from driving import Desk, go, idle, suggested
 from playwright.sync_api import expect
+from serving import arrive
 from test_accessibility import complaints
 
 from spanlab.schema import Annotation, Item, Question, Record, Span, Status
@@ -116,11 +117,12 @@ def test_who_adjudicates_sees_responses_and_takes_attributes_with_the_spans(desk
     )
     here = desk(
         [Record(item=ITEMS[0], annotations=said)],
+        opened=False,
         attributes=(SEVERITY,),
         questions=(FLUENCY,),
     )
     query = here.server.url(dataset=here.dataset, reviewer="Ada").partition("/?")[2]
-    here.page.goto(here.server.url().replace("/?", f"/adjudicate?{query}"))
+    arrive(here.page, here.server.url().replace("/?", f"/adjudicate?{query}"))
     here.wait_for("a")
     here.press("1", "Q")
     form = here.page.get_by_role("group", name="Questions on the answer")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from driving import DETECTOR, REVIEWER, Desk, HeldLine, idle, suggested
 from playwright.sync_api import expect
-from serving import patient
+from serving import arrive, patient
 
 from spanlab.measure.sample import measurement_queue, plan_measurement
 from spanlab.schema import Item, MeasurementPlan, Record, Status
@@ -35,6 +35,7 @@ _WATCH = """() => {
 _SET_CLOCK = """() => {
     const now = performance.now.bind(performance);
     window.later = 0; // milliseconds
+    window.isChanged = true;
     performance.now = () => now() + later;
 }"""
 
@@ -83,7 +84,8 @@ def test_the_measurement_s_sample_hides_suggestions_and_tells_the_rate_after_eac
     here = desk(_records(), opened=False)
     plan_measurement(here.store, here.dataset, MeasurementPlan(annotator=DETECTOR))
     first, second, *_ = measurement_queue(here.store, here.dataset)
-    here.page.goto(here.server.url(dataset=here.dataset, reviewer=REVIEWER, queue="measurement"))
+    address = here.server.url(dataset=here.dataset, reviewer=REVIEWER, queue="measurement")
+    arrive(here.page, address)
     here.wait_for(first)
     line = here.page.get_by_test_id("stCaptionContainer").first
     expect(line).to_contain_text("suggestions hidden · No reviews yet")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from driving import REVIEWER, Desk, suggested
 from playwright.sync_api import expect
+from serving import arrive
 
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 
@@ -77,7 +78,7 @@ def test_writes_that_were_under_way_wait_in_the_browser_for_their_own_name(desk:
 def test_an_existing_person_continues_after_a_question_and_is_not_asked_again(desk: Sit) -> None:
     ben = Annotation(annotator="Ben", kind=AnnotatorKind.PERSON, status=Status.DONE)
     here = desk(_records(ben), opened=False)
-    here.page.goto(here.server.url(dataset=here.dataset, reviewer="Ben"))
+    arrive(here.page, here.server.url(dataset=here.dataset, reviewer="Ben"))
     question = here.page.get_by_role("button", name="Continue as Ben")
     question.press("Enter")
     here.wait_for("a")

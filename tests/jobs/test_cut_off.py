@@ -95,7 +95,7 @@ def test_a_host_that_is_cut_off_and_returns_loses_nothing_and_asks_little_twice(
 ) -> None:
     model.latency = 0.1
     model.script(signed(lambda ask: say(NOTHING)))
-    fill(shared_settings, 500)
+    fill(shared_settings, 340)
     far = through(cable, shared_settings, tmp_path / "far")
     near = shared_settings.model_copy(update={"home": tmp_path / "near"})
     near.home.mkdir()
@@ -105,7 +105,7 @@ def test_a_host_that_is_cut_off_and_returns_loses_nothing_and_asks_little_twice(
         wait_until_ready(far, "far")
         wait_until_ready(near, "near")
         job_id = submit_detection(request(model, concurrency=AT_ONCE), shared_settings)
-        wait_until(lambda: len(by(model, "far")) >= 120, "calls of both workers")
+        wait_until(lambda: len(by(model, "far")) >= 80, "calls of both workers")
         with cable.pulled(), model_cable.pulled():
             known = put_away_for_all(shared_settings)
             time.sleep(QUICK.sure + 1)  # PostgreSQL waits longer, eleven seconds
@@ -113,15 +113,15 @@ def test_a_host_that_is_cut_off_and_returns_loses_nothing_and_asks_little_twice(
             wait_until(lambda: not at_work("far", job_id, where), "the other to take over")
         back = time.time()
         done = jobs.wait(job_id, timeout=SECONDS, settings=shared_settings)
-        assert (done.state, done.progress.done, done.progress.failed) == (JobState.DONE, 500, 0)
-        assert states(shared_settings) == {Status.DONE: 500}
+        assert (done.state, done.progress.done, done.progress.failed) == (JobState.DONE, 340, 0)
+        assert states(shared_settings) == {Status.DONE: 340}
         wait_until(lambda: "far reconnected" in (far.home / "far.log").read_text(), "its return")
 
     ours, others = by(model, "far"), by(model, "near")
     assert all(len(asks) == 1 for asks in (*ours.values(), *others.values()))
     # What was known to the other worker at the cut, that did not ask again.
     told = [asks[0] for asks in ours.values() if asks[0].number in known]
-    assert len(told) > 50
+    assert len(told) > 30
     assert not [ask for ask in told if ask.fingerprint in others]
     # Since its return it has asked nothing that the other one had: only what was in the cable came.
     late = [asks[0] for asks in ours.values() if asks[0].at >= back]

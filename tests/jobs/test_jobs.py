@@ -191,7 +191,7 @@ def test_workers_spend_one_budget_together(
     """One of them is killed midway; what it had spent stays spent when the job goes on."""
     usage = {"prompt_tokens": 10, "completion_tokens": 5}
     model.script(lambda ask: say(NOTHING, usage=usage))
-    fill(where, 400)
+    fill(where, 200)
     price = TokenPrice(input=200.0, cached=200.0, output=600.0)
     choice = ModelChoice(model="scripted", base_url=model.url, retries=0, price=price)
     spec = DetectorSpec(detector="ucsc-extract", model=choice)
