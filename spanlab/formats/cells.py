@@ -160,6 +160,8 @@ def answer_in(value: Any, column: str) -> str | None:
         return turn_of(value, column).answer
     if isinstance(value, list) and value and all(map(_is_part, value)):
         return text_of_reply(value) or None
+    if is_cited(value):
+        return " ".join(part["text"].strip() for part in value)
     if isinstance(value, list) and len(value) > 1:
         raise InputError(
             "the answer is a list",
@@ -207,8 +209,20 @@ def is_reply(value: Any) -> bool:
 
 def is_said(value: Sequence[Mapping[str, Any]]) -> bool:
     """Say whether objects are a chat, the parts of a message, or the choices of a reply."""
-    are_parts = all(str(part.get("type")) in _PARTS for part in value)
+    are_parts = all(str(part.get("type")) in _PARTS for part in value) or is_cited(value)
     return are_parts or is_chat(value) or all(map(_is_choice, value))
+
+
+def is_cited(value: Any) -> bool:
+    """Say whether a value is the sentences of an answer with what each cites, as TREC has them."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(
+            isinstance(part, Mapping) and isinstance(part.get("text"), str) and "citations" in part
+            for part in value
+        )
+    )
 
 
 def _is_part(value: Any) -> bool:

@@ -27,7 +27,7 @@ _SPEAKERS: Final = {*_ROLES, "system", "developer"}
 
 _SPEAKER: Final = re.compile(r"\n(Human|User|Assistant|AI|Bot): ?")
 # The fields that may hold the role, …
-SAYS: Final = ("role", "from", "type", "sender", "speaker", "author")
+SAYS: Final = ("role", "from", "type", "sender", "speaker", "author", "event")
 # … and the text
 HOLDS: Final = ("content", "value", "text", "message", "parts", "utterance", "output", "prompt")
 

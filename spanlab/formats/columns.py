@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from spanlab.base.errors import InputError, UsageError
-from spanlab.formats.cells import asked_in, chat_in, is_extent, is_reply, is_span
+from spanlab.formats.cells import asked_in, chat_in, is_cited, is_extent, is_reply, is_span
 from spanlab.formats.chats import (
     HOLDS,
     alternating,
@@ -80,6 +80,7 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
     "messages": (
         *("messages", "conversations", "conversation", "chat messages", "chat", "dialogue"),
         *("dialog", "turns", "contents", "user input", "input", "mapping", "data", *HISTORIES),
+        "events",  # of Rasa
     ),
     "question": (
         *_cross(_PERSON, _QUESTIONS),
@@ -111,7 +112,7 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
         *("passages", "passage", "contexts", "context", "documents", "document", "docs", "doc"),
         *("chunks", "chunk", "nodes", "snippets", "source", "sources", "evidence", "knowledge"),
         *("article", "facts", "premise", "reference contexts", "reference context", "results"),
-        *("grounding", "retrieval result", "wiki bio text"),
+        *("grounding", "retrieval result", "wiki bio text", "ctxs", "positive ctxs"),
         *("gold contexts", "gold context", "gold passages", "gold documents"),
     ),
     "spans": (
@@ -148,7 +149,7 @@ _GIVEN: Final = frozenset(
     (
         *("request", "request body", "params", "model input", "input", "inputs", "prompt"),
         *("kwargs", "passages", "contexts", "documents", "docs", "chunks", "snippets"),
-        *("sources", "evidence"),
+        *("sources", "evidence", "ctxs", "positive ctxs", "negative ctxs", "hard negative ctxs"),
     )
 )
 
@@ -374,7 +375,8 @@ def _is_number(value: Any) -> bool:
 def _is_text(value: Any, column: str) -> bool:
     """Say whether a value is a text, a message or reply that has one, or the only one of a list."""
     if isinstance(value, list):
-        return is_reply(value) or (len(value) == 1 and _is_text(value[0], column))
+        is_one = len(value) == 1 and _is_text(value[0], column)
+        return is_reply(value) or is_cited(value) or is_one
     return isinstance(value, str | int | float) or is_message(value) or is_reply(value)
 
 

@@ -194,6 +194,7 @@ def test_questions_of_mt_bench_are_joined_to_its_answers(tmp_path: Path) -> None
         ),
         ([{"question": ASKED, "outputs": {"thought": "Hm.", "final": SAID}}], "--column"),
         ([{"text": RIGHT, "machine_summaries": [SAID, "No."]}], "answer=machine_summaries.0"),
+        ([{"question": ASKED, "answers": [RIGHT], "positive_ctxs": [{"text": RIGHT}]}], "--column"),
         ([{"body": ASKED, "snippets": [{"text": RIGHT}], "ideal_answer": [RIGHT]}], "--column"),
     ],
     ids=[
@@ -207,6 +208,7 @@ def test_questions_of_mt_bench_are_joined_to_its_answers(tmp_path: Path) -> None
         "SQuAD",
         "parts",
         "summaries",
+        "DPR",
         "BioASQ",
     ],
 )
