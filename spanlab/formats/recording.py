@@ -248,25 +248,22 @@ def recorded(
 def _decorated(function: F, stage: str | None, inputs: Sequence[str] | None, sources: bool) -> F:
     signature, name = inspect.signature(function), stage or function.__name__
 
-    def note(result: object, args: tuple[object, ...], kwargs: Mapping[str, object]) -> None:
-        recorder = current()
-        if recorder is None:
-            return
-        if sources:
-            for found in _texts(result):
-                recorder.source(found, name)
-            return
-        given = signature.bind(*args, **kwargs).arguments
+    def note(result: Any, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
+        if (recorder := current()) is None:
+            return result
+        given = {} if sources else signature.bind(*args, **kwargs).arguments
         names = inputs or [name for name in given if name not in _ASKING]
         texts = list(_texts([given[name] for name in names if name in given]))
         for output in _texts(result):
-            recorder.step(texts, output, name)
+            if sources:
+                recorder.source(output, name)
+            else:
+                recorder.step(texts, output, name)
+        return result
 
     @wraps(function)
     async def awaited(*args: Any, **kwargs: Any) -> Any:
-        result = await function(*args, **kwargs)
-        note(result, args, kwargs)
-        return result
+        return note(await function(*args, **kwargs), args, kwargs)
 
     @wraps(function)
     async def streamed(*args: Any, **kwargs: Any) -> Any:
@@ -282,9 +279,7 @@ def _decorated(function: F, stage: str | None, inputs: Sequence[str] | None, sou
 
     @wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        result = function(*args, **kwargs)
-        note(result, args, kwargs)
-        return result
+        return note(function(*args, **kwargs), args, kwargs)
 
     ways = (
         (inspect.iscoroutinefunction, awaited),

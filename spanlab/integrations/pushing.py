@@ -93,12 +93,9 @@ class PushReport:
             yield f"left out {counted(self.untraced, 'item')} that came from no trace"
         if self.unannotated:
             yield f"left out {counted(self.unannotated, 'item')} without a finished annotation"
-        by_status: dict[int, list[PushFailure]] = {}
-        for failure in self.failures:
-            by_status.setdefault(failure.status, []).append(failure)
-        for failures in by_status.values():
-            first = failures[0]
-            yield f"{counted(len(failures), 'item')} failed; {first.item}: {first.reason}"
+        for status in dict.fromkeys(failure.status for failure in self.failures):
+            first, *more = (failure for failure in self.failures if failure.status == status)
+            yield f"{counted(1 + len(more), 'item')} failed; {first.item}: {first.reason}"
 
     @property
     def status(self) -> Literal[0, 1, 3]:
@@ -321,7 +318,7 @@ def _client(request: PushRequest) -> httpx.AsyncClient:
 _Ask = Callable[..., Awaitable[Any]]
 
 
-async def _send_to_phoenix(ask: _Ask, verdict: _Verdict) -> None:
+async def _to_phoenix(ask: _Ask, verdict: _Verdict) -> None:
     about = {"annotator_kind": verdict.kind, "identifier": verdict.source}
     said = {"name": SCORE, "result": verdict.result, "metadata": verdict.metadata}
     body = {"data": [{"span_id": verdict.span, **about, **said}]}
@@ -329,7 +326,7 @@ async def _send_to_phoenix(ask: _Ask, verdict: _Verdict) -> None:
     await ask("POST", "/v1/span_annotations?sync=true", body)
 
 
-async def _send_to_langfuse(ask: _Ask, verdict: _Verdict) -> None:
+async def _to_langfuse(ask: _Ask, verdict: _Verdict) -> None:
     named = "\n".join((verdict.trace, verdict.span, verdict.metadata["annotator"]))
     result = verdict.result
     score = {
@@ -353,7 +350,7 @@ async def _send_to_langfuse(ask: _Ask, verdict: _Verdict) -> None:
         raise _RefusedError(f"rejects it{quoted(str(reply.get('errors') or ''))}", 207)
 
 
-async def _send_to_mlflow(ask: _Ask, verdict: _Verdict) -> None:
+async def _to_mlflow(ask: _Ask, verdict: _Verdict) -> None:
     name = quote(verdict.trace.removeprefix("tr-"), safe="")
     place, result = f"/api/3.0/mlflow/traces/tr-{name}", verdict.result
     spans = to_json(verdict.metadata["spans"]).decode()  # texts alone
@@ -383,8 +380,4 @@ def _assessment(reply: Any, told: Mapping[str, Any]) -> str:
         raise _RefusedError("does not answer as MLflow does; check its address", 200) from None
 
 
-_SENDERS: Final[Mapping[TraceHome, Callable[[_Ask, _Verdict], Awaitable[None]]]] = {
-    "phoenix": _send_to_phoenix,
-    "langfuse": _send_to_langfuse,
-    "mlflow": _send_to_mlflow,
-}
+_SENDERS: Final = {"phoenix": _to_phoenix, "langfuse": _to_langfuse, "mlflow": _to_mlflow}

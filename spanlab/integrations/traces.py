@@ -170,13 +170,11 @@ def _as_json(raw: bytes, path: str) -> bytes:
     try:
         from google.protobuf.json_format import MessageToJson
         from google.protobuf.message import DecodeError
-        from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
-        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
-            ExportTraceServiceRequest,
-        )
+        from opentelemetry.proto.collector.logs.v1 import logs_service_pb2 as logs
+        from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as traces
     except ModuleNotFoundError as error:
         raise missing_package("OTLP as protobuf", error.name, "otel") from None
-    form: Any = ExportLogsServiceRequest if path == LOGS else ExportTraceServiceRequest
+    form: Any = logs.ExportLogsServiceRequest if path == LOGS else traces.ExportTraceServiceRequest
     try:
         return str(MessageToJson(form.FromString(raw), indent=None)).encode()
     except DecodeError as error:

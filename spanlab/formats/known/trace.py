@@ -68,7 +68,6 @@ class Trace:
         self._aside = self._inherited(
             lambda span: self._is(span, "aside") or _ASIDE.search(str(span["name"])) is not None
         )
-        self.has_failed = any(span.get("failed") for span in self.spans)
 
     def _is(self, span: Span, kind: str) -> bool:
         return bool(self._kinds[span["id"]] == kind)
@@ -102,12 +101,11 @@ class Trace:
 
     def lacks(self) -> tuple[str, str]:
         """Return what was found in a trace without an answer, and what would make one."""
-        calls = sum(span["kind"] == "model" for span in self.spans)
-        if calls and not self.has_failed:
+        if any(span.get("failed") for span in self.spans):
+            return "spans that failed", _CONVENTIONS
+        if calls := sum(span["kind"] == "model" for span in self.spans):
             return f"{counted(calls, 'model call')} without a text", MESSAGES
-        names = ", ".join(str(span["name"]) for span in self.spans[:5])
-        found = "spans that failed" if self.has_failed else f"spans {names}"
-        return found, _CONVENTIONS
+        return f"spans {', '.join(str(span['name']) for span in self.spans[:5])}", _CONVENTIONS
 
     @cached_property
     def heard(self) -> list[Span]:
@@ -200,8 +198,10 @@ class Trace:
         root = next(iter(self._roots), self.spans[0])
         # A later call is likelier the one that answered, and the root knows of user and session.
         spans = (root, *reversed(self.spans))
-        said = {name: [_first(span, name) for span in spans] for name in ABOUT}
-        about = {name: next(filter(_is_said, values), None) for name, values in said.items()}
+        about: dict[str, Any] = {}
+        for name in ABOUT:
+            said = (_first(span, name) for span in spans)
+            about[name] = next((value for value in said if value is not None), None)
         called = [span for span in self.heard if kind_of(span) == "model"] or self.calls
         about |= {
             name: sum(_number(_first(span, name)) for span in called) or None for name in _SUMS
@@ -228,10 +228,6 @@ def _is_instructed_aside(span: Span) -> bool:
 _RECENT: Final = 10**18  # nanoseconds: the year 2001; clocks of tests and old spans begin at 0
 
 
-def _is_said(value: Any) -> bool:
-    return value is not None and not (isinstance(value, float) and not math.isfinite(value))
-
-
 def _number(value: Any) -> int | float:
     try:
         number = float(value)
@@ -250,7 +246,7 @@ def _time(nanoseconds: int) -> str | None:
 
 def _first(span: Span, meaning: str) -> Any:
     values = (span["attributes"].get(name) for name in told.NAMES[meaning])
-    return next((value for value in values if value not in (None, "")), None)
+    return next((value for value in values if str(value) not in ("", "None", "nan")), None)
 
 
 def replies_of(span: Span) -> list[TracedMessage]:
