@@ -53,6 +53,7 @@ def main() -> None:
         began, computed = time.perf_counter(), time.process_time()
         done = asyncio.run(_pursue(server.port, range(_CLAIMS)))
         wall, processor = time.perf_counter() - began, time.process_time() - computed
+    assert done == _CLAIMS, "the scripted replies do not fit the prompts any more"
     ideal = _PATH * math.ceil(_CLAIMS / _AT_ONCE)
     print(f"{done} of {_CLAIMS} claims refuted, {_AT_ONCE} at once; {web.pages} pages read")
     print(f"critical path of a claim {_PATH:.1f} s; of all {ideal:.1f} s, claims being equal")
