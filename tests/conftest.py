@@ -157,6 +157,7 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.collect()
         gc.freeze()
+        gc.set_threshold(20_000, 20)  # tests make much and keep little: another tenth
         gc.enable()
 
 
