@@ -472,6 +472,15 @@ def test_what_a_model_criticises_is_no_turn(tmp_path: Path) -> None:
     assert (record.item.id, record.item.answer) == ("t1", "Eiffel.")
 
 
+def test_a_message_without_a_text_hides_no_question(tmp_path: Path) -> None:
+    """OpenInference has the roles of a graph's messages as attributes, and the texts as JSON."""
+    messages = json.dumps({"messages": [said("user", "Where?")]})
+    asked = {"llm.input_messages.0.message.role": "user", "input.value": messages}
+    answer = chat(1, "In Paris.", "Who built it?", "Eiffel did.", f"Say where.\n{CITY}")
+    (record,) = read(lines(tmp_path / "traces.jsonl", [otlp(span(0, "graph", asked), answer)]))
+    assert (record.item.question, record.item.answer) == ("Where?", "In Paris.")
+
+
 def test_the_text_that_the_run_gave_back_is_the_answer(tmp_path: Path) -> None:
     """A model's reply may be JSON of which a pipeline returns a part."""
     said = json.dumps({"answer": ANSWER, "sure": True})

@@ -64,6 +64,17 @@ def output_of(span: Span) -> Any:
     return next(map(_with_messages, _given(span, read=False)), None)
 
 
+def asked_of(span: Span) -> str:
+    """Return the question that a span was given, wherever it has one; "" for none."""
+    return next(filter(None, map(text_asked, _given(span, read=True))), "")
+
+
+def said_by(span: Span) -> str:
+    """Return the text that a span gave back; "" for none."""
+    given = map(_with_messages, _given(span, read=False))
+    return next(filter(None, map(text_said, given)), "")
+
+
 def _given(span: Span, *, read: bool) -> Iterator[Any]:
     """Yield what a span says of its input or output, under each of the names that it has it."""
     said = _said(span, "input" if read else "output")
@@ -230,7 +241,7 @@ def messages_of(span: Span, *, read: bool) -> list[TracedMessage]:
     Thoughts and calls of tools are left out; what tools returned has the role "tool".
     """
     if kind_of(span) == "agent":
-        text = text_asked(input_of(span)) if read else text_said(output_of(span))
+        text = asked_of(span) if read else said_by(span)
         return [TracedMessage("user" if read else "assistant", text)] if text.strip() else []
     for value in _given(span, read=read):
         lines = [line for line in _lines(value, read=read) if line.text.strip()]

@@ -154,7 +154,7 @@ class Trace:
         for root in self._roots:
             if self._is(root, "model"):  # a call among others, and no run around them
                 continue
-            given = told.text_said(told.output_of(root))
+            given = told.said_by(root)
             if given and any(given in text or text in given for text in said):
                 return given
         said = [message.text for span in self.answering for message in replies_of(span)]
@@ -173,7 +173,7 @@ class Trace:
         for span in self.order:
             if not self._is(span, kind) or self._aside[span["id"]] or span["id"] in aside:
                 continue
-            asked = text_asked(told.input_of(span))
+            asked = told.asked_of(span)
             if kind == "model":
                 read = messages_of(span, read=True)
                 asked = next((m.text for m in reversed(read) if m.role in {*told.USERS, ""}), asked)

@@ -184,8 +184,7 @@ def _answered(trace: Trace) -> Iterator[tuple[list[Span], Span]]:
         if earlier is not None and read[asked].text not in said:
             path = trace.path(earlier)
             shared = [s for s, same in zip(path, trace.path(call), strict=False) if s is same]
-            asks = (told.text_asked(told.input_of(outer)) for outer in shared)
-            says = (told.text_said(told.output_of(outer)) for outer in shared)
-            if not (any(asks) or any(says)) and len(path) > len(shared):
+            speaking = any(told.asked_of(outer) or told.said_by(outer) for outer in shared)
+            if not speaking and len(path) > len(shared):
                 yield shared, path[len(shared)]
         said |= {message.text: call for message in replies_of(call)}
