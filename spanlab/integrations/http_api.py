@@ -196,7 +196,7 @@ def _add_traces(app: FastAPI, inbox: TraceInbox) -> None:
         path = request.url.path
         traces = await read_request(request.stream(), path, kind, packed)
         try:
-            rejected, reason = await run_in_threadpool(inbox.add, traces)
+            rejected, reason = await run_in_threadpool(inbox.add, traces, path)
         except (AccessError, NotFoundError):
             raise
         except StoreError as error:  # after 503 alone all exporters send again

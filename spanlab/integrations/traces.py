@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException
 
 from spanlab.base.errors import (
     InputError,
+    NotOfferedError,
     UnderImportError,
     UnparsableAnswerError,
     UsageError,
@@ -72,11 +73,12 @@ class TraceInbox:
         self._waiting: dict[str, _Trace] = {}  # the trace that came first is first
         self._lock, self._storing = Lock(), Lock()
 
-    def add(self, request: object) -> tuple[int, str]:
+    def add(self, request: object, path: str = PATH) -> tuple[int, str]:
         """Add the spans of a request, and store the traces whose root is among them.
 
         Args:
             request: the request as OTLP's JSON.
+            path: where it was sent to.
 
         Returns:
             How many spans are rejected, and why; or 0 and what to say of traces that hold no
@@ -84,12 +86,15 @@ class TraceInbox:
 
         Raises:
             UsageError: the request is none of OTLP's.
+            NotOfferedError: logs hold no message of a model call, and no others are kept.
             StoreError: nothing was stored; the same request may be sent again.
         """
         try:
-            parts = list(spans_in(request))
+            parts = list(spans_in(request)) if request or path == PATH else []
         except (ValueError, TypeError, AttributeError, KeyError) as error:
             raise UsageError(f"no request of OTLP: {reason_of(error)}") from None
+        if path == LOGS and not parts:  # exporters send none of this again
+            raise NotOfferedError("logs are kept only if they hold messages of model calls")
         with self._lock:
             for part in parts:
                 self._waiting.setdefault(str(part["trace"]), _Trace()).add(part)

@@ -123,5 +123,7 @@ def test_calls_without_a_text_are_told_with_what_would_bring_it(
     assert "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_only" in told
     assert client.post("/v1/metrics", json={}).status_code == 404
     assert client.post("/v1/logs", json={"resourceLogs": [1]}).status_code == 400
-    assert client.post("/v1/logs", json={"resourceLogs": []}).json() == {}
+    line = {"timeUnixNano": "1", "body": {"stringValue": "up"}}
+    other = {"resourceLogs": [{"scopeLogs": [{"logRecords": [line]}]}]}
+    assert [client.post("/v1/logs", json=logs).status_code for logs in ({}, other)] == [404, 404]
     assert store.datasets() == []
