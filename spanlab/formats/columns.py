@@ -67,6 +67,23 @@ def _cross(owners: Sequence[str], nouns: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{owner} {noun}" for noun in nouns for owner in owners)
 
 
+# What is wrong in an answer, in its words.
+_QUOTES: Final = tuple(
+    f"hallucinated {part}"
+    for part in (
+        "spans",
+        "span",
+        "texts",
+        "text",
+        "words",
+        "phrases",
+        "parts",
+        "segments",
+        "quotes",
+    )
+)
+
+
 # Names by their words, the likeliest first: one that says whose it is before one that does not,
 # as what stands beside "llm answer" as "answer" is the right one. A model's words go before a bare
 # "answer", which in questions with answers is the right one; what is left of that name is kept as
@@ -94,7 +111,7 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
     ),
     "answer": (
         *("model output text", "sample score score prediction"),  # of HELM and EvalScope
-        *_cross(_MODEL, _ANSWERS),
+        *(name for name in _cross(_MODEL, _ANSWERS) if name not in _QUOTES),
         *("filtered resps", "resps", "prediction", "predicted", "pred", "response", "output"),
         *("outputs", "completion", "generation", "generated", "reply", "replies", "hypothesis"),
         *("predictions", "answer string", "answer", "result", "summary", "responses", "decoded"),
@@ -117,6 +134,7 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
     ),
     "spans": (
         *("spans", "soft labels", "hallucinations", "hallucination spans", "hallucination labels"),
+        *_QUOTES,
         *("labels", "hard labels", "label", "entities", "annotations"),
     ),
     "predictions": ("predictions", "predicted spans", "predicted labels"),
@@ -416,7 +434,7 @@ def _is_marked(value: Any, column: str) -> bool:
     words = words_of(column)
     if not parts and words in {"annotations", "entities"}:
         return False  # which of many things they are shows in what is in them
-    quoted = not {"spans", "hallucinations"}.isdisjoint(words.split())
+    quoted = words in _QUOTES or not {"spans", "hallucinations"}.isdisjoint(words.split())
     return isinstance(parts, list) and all(
         (quoted and isinstance(part, str)) or is_span(part) or is_extent(part) for part in parts
     )
