@@ -408,6 +408,17 @@ def spans_in(value: Any, field: str, answer: str) -> tuple[Span, ...]:
     return tuple(_span(answer, part, f"{field}.{index}") for index, part in enumerate(parts))
 
 
+def people_in(marked: Any) -> dict[str, list[Any]]:
+    """Return marks by the names of those who made them; nothing unless each mark has one."""
+    by_name: dict[str, list[Any]] = {}
+    for mark in marked if isinstance(marked, list) else ():
+        name = mark.get("annotator") if isinstance(mark, Mapping) else None
+        if not isinstance(name, str) or not name.strip():
+            return {}
+        by_name.setdefault(name.strip(), []).append(mark)
+    return by_name
+
+
 def hallucinated_in(fields: Mapping[str, Any], answer: str, column: str) -> Annotation | None:
     """Return what a record says of its answer as a whole; None if it says nothing.
 

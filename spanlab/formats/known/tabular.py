@@ -36,6 +36,7 @@ from spanlab.formats.cells import (
     is_reply,
     judging_field,
     passages_in,
+    people_in,
     predicted_in,
     question_in,
     turn_in,
@@ -71,7 +72,7 @@ from spanlab.formats.threads import (
     with_roles,
 )
 from spanlab.output.figures import counted, named_ids
-from spanlab.schema import Annotation, Item, Passage, Record
+from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record
 
 SAMPLES: Final = 50  # records that are looked at to tell what their columns hold
 _SAMPLED: Final = 1 << 22  # bytes after which these are enough
@@ -302,10 +303,22 @@ class MappedReader(reader.FormatReader):
                 meta=_meta(without(cells, used)) | _about(theirs, names),
             )
         )
-        gold = self._gold(cells, theirs.get("spans"), item)
+        gold = self._marks(cells, theirs.get("spans"), item)
         marked = theirs.get("predictions")
         found = marked and predicted_in(marked, names["predictions"], item.answer)
-        return Record(item=item, annotations=tuple(filter(None, (gold, found))))
+        return Record(item=item, annotations=tuple(filter(None, (*gold, found))))
+
+    def _marks(
+        self, cells: Mapping[str, Any], marked: Any, item: Item
+    ) -> Iterator[Annotation | None]:
+        """Yield what people marked, where each mark says whose it is; else the gold labels."""
+        people = people_in(marked)
+        for name, marks in people.items():
+            own = self._gold(cells, marks, item)
+            person = {} if name == "gold" else {"annotator": name, "kind": AnnotatorKind.PERSON}
+            yield own and own.model_copy(update=person)
+        if not people:
+            yield self._gold(cells, marked, item)
 
     def _gold(self, cells: Mapping[str, Any], marked: Any, item: Item) -> Annotation | None:
         """Return what a record says is hallucinated: its marked texts, or all of its answer."""
