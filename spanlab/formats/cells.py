@@ -409,13 +409,11 @@ def spans_in(value: Any, field: str, answer: str) -> tuple[Span, ...]:
 
 
 def people_in(marked: Any) -> dict[str, list[Any]]:
-    """Return marks by the names of those who made them; nothing unless each mark has one."""
+    """Return the marks in a list by the names of those who made them, or gold's."""
     by_name: dict[str, list[Any]] = {}
     for mark in marked if isinstance(marked, list) else ():
         name = mark.get("annotator") if isinstance(mark, Mapping) else None
-        if not isinstance(name, str) or not name.strip():
-            return {}
-        by_name.setdefault(name.strip(), []).append(mark)
+        by_name.setdefault(str(name or "").strip() or "gold", []).append(mark)
     return by_name
 
 

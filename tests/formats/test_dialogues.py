@@ -247,3 +247,13 @@ def test_no_field_is_reported_that_the_file_has_not(tmp_path: Path) -> None:
     assert len(list(read(_written(tmp_path / "file.jsonl", rows), reading))) == 2
     assert told["gpt4_answer, claude_answer"] == "answer" and told["answer"] == "reference"
     assert "id" not in told and "model" not in told
+
+
+@pytest.mark.parametrize("name", ["x" * 201, "a\x01b"])
+def test_a_mark_of_somebody_whose_name_nobody_can_have_is_refused(
+    tmp_path: Path, name: str
+) -> None:
+    mark = {"start": 0, "end": 1, "annotator": name}
+    rows = [{"question": ASKED, "answer": SAID, "annotations": [mark]}]
+    with pytest.raises(InputError, match="annotator: expected"):
+        list(read(_written(tmp_path / "file.jsonl", rows)))

@@ -311,12 +311,12 @@ class MappedReader(reader.FormatReader):
     def _marks(
         self, cells: Mapping[str, Any], marked: Any, item: Item
     ) -> Iterator[Annotation | None]:
-        """Yield what people marked, where each mark says whose it is; else the gold labels."""
+        """Yield what people marked, where marks say whose they are; else the gold labels."""
         people = people_in(marked)
         for name, marks in people.items():
             own = self._gold(cells, marks, item)
-            person = {} if name == "gold" else {"annotator": name, "kind": AnnotatorKind.PERSON}
-            yield own and own.model_copy(update=person)
+            kind = AnnotatorKind.GOLD if name == "gold" else AnnotatorKind.PERSON
+            yield own and Annotation.model_validate({**dict(own), "annotator": name, "kind": kind})
         if not people:
             yield self._gold(cells, marked, item)
 
