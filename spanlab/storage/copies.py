@@ -8,59 +8,30 @@ and invitations stay where they were made, and so does the log of access, which 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import (
-    Connection,
-    Row,
-    Select,
-    Table,
-    delete,
-    func,
-    literal,
-    or_,
-    select,
-    text,
-    update,
-)
+from sqlalchemy import Connection, Select, Table, delete, func, literal, or_, select, text, update
 
 from spanlab.base.errors import StoreError
-from spanlab.schema import Annotation, Item
 from spanlab.storage import catalog, search, tables
 from spanlab.storage.engine import Database, insert_rows
-from spanlab.storage.staging import publish, stage
-from spanlab.storage.tables import (
-    DELETING,
-    READY,
-    annotated,
-    annotators,
-    datasets,
-    items,
-    labels,
-    languages,
-    memories,
-    processes,
-    queue_values,
-)
+from spanlab.storage.moves import arriving, publish
+from spanlab.storage.tables import DELETING, READY, datasets, memories, processes
 from spanlab.storage.upgrade import create
 
 _ROWS = 2000  # copied at once
 _OF_DATASET = (  # parents first
-    annotators,
-    languages,
-    labels,
-    tables.processes,
-    tables.process_nodes,
-    items,
-    annotated,
-    queue_values,
+    *(tables.annotators, tables.languages, tables.labels, processes, tables.process_nodes),
+    *(tables.items, tables.annotated, tables.queue_values),
 )
 # Of whatever the database was asked before, and what was done with it.
 _KEPT = {tables.answers, tables.tool_calls, tables.access_log}
 _LEFT_OUT = _KEPT | {tables.access_tokens, tables.api_jobs, tables.loads, tables.reservations}
 _ALL = tables.metadata.sorted_tables  # parents first
+_BACKED_UP = [table for table in _ALL if table not in _LEFT_OUT]
 _NUMBERED = (datasets, memories)  # PostgreSQL counts their rows by itself
 
 
@@ -75,48 +46,14 @@ def duplicate(database: Database, name: str, new: str, *, version: bool = False)
         StoreError: ``new`` is taken.
         UsageError: ``new`` cannot name a dataset.
     """
-    with stage(database, new, create=True) as copy, database.reading() as snapshot:
+    with arriving(database, new, create=True) as copy, database.reading() as snapshot:
         source = catalog.find(snapshot, name)
-        published = select(tables.processes.c.id).where(
-            tables.processes.c.dataset_id == source.id,
-            tables.processes.c.first_position < source.n_items,
-        )
-        for table in _OF_DATASET:
-            columns = [literal(copy.id) if c.name == "dataset_id" else c for c in table.c]
-            query: Select[Any] = select(*columns).where(table.c.dataset_id == source.id)
-            for column in ("position", "first_position"):  # an import may be under way above
-                if column in table.c:
-                    query = query.where(table.c[column] < source.n_items)
-            if table is tables.process_nodes:
-                query = query.where(tables.process_nodes.c.process_id.in_(published))
-            query = query.execution_options(yield_per=_ROWS)
-            for rows in snapshot.execute(query).partitions():
-                with database.writing() as connection:
-                    copies = [tuple(row) for row in rows]
-                    insert_rows(connection, table.name, table.c.keys(), copies)
-                    search.add(connection, copy.id, _search_entries(table, rows))
+        _copy_rows(snapshot, database.writing, _OF_DATASET, moved=(source.id, copy.id))
+        values = {"version_of": source.id, "digest": ""} if version else {}
+        settings = catalog.find_row(snapshot, name).settings
         with database.writing() as connection:
-            publish(connection, copy.id, source.n_items)
-            setting = select(datasets.c.settings).where(datasets.c.id == source.id)
-            connection.execute(
-                update(datasets)
-                .where(datasets.c.id == copy.id)
-                .values(
-                    settings=setting.scalar_subquery(),
-                    version_of=source.id if version else None,
-                    digest="" if version else None,
-                )
-            )
+            publish(connection, copy.id, source.n_items, settings=settings, **values)
         return source.n_items
-
-
-def _search_entries(table: Table, rows: Sequence[Row[Any]]) -> Iterator[search.SearchEntry]:
-    for row in rows:
-        if table is items:
-            yield search.entry_of_item(row.position, Item.model_validate_json(row.json))
-        elif table is annotated and search.may_find(row.json):
-            annotation = Annotation.model_validate_json(row.json)
-            yield search.entry_of_annotation(row.position, row.annotator_id, annotation)
 
 
 def write_copy(database: Database, target: Path) -> None:
@@ -133,7 +70,7 @@ def write_copy(database: Database, target: Path) -> None:
     try:
         with database.reading() as source, copy.writing() as connection:
             create(connection)
-            _copy_rows(source, connection)
+            _copy_rows(source, lambda: nullcontext(connection), _BACKED_UP)
     finally:
         copy.close()
 
@@ -159,21 +96,39 @@ def read_copy(source: Connection, target: Connection, *, replace: bool) -> None:
             "the database is not empty: name a new one by SPANLAB_HOME or SPANLAB_DATABASE_URL, or "
             "add --yes to replace all that it holds"
         )
-    _copy_rows(source, target)
+    _copy_rows(source, lambda: nullcontext(target), _BACKED_UP)
     if target.dialect.name == "postgresql":
         for table in _NUMBERED:  # else it would give the next row a number that is taken
             sequence = func.pg_get_serial_sequence(table.name, "id")
             target.execute(select(func.setval(sequence, func.max(table.c.id))))
 
 
-def _copy_rows(source: Connection, target: Connection) -> None:
-    for table in _ALL:
-        if table not in _LEFT_OUT:
-            rows = source.execution_options(yield_per=_ROWS).execute(_select_finished(table))
-            for batch in rows.partitions():
-                insert_rows(target, table.name, table.c.keys(), [tuple(row) for row in batch])
-    for dataset in source.execute(_select_finished(datasets)).all():
-        search.copy(source, target, dataset.id, dataset.n_items)
+def _copy_rows(
+    source: Connection,
+    writing: Callable[[], AbstractContextManager[Connection]],
+    copied: Iterable[Table],
+    *,
+    moved: tuple[int, int] | None = None,
+) -> None:
+    """Copy rows of finished datasets, with what they are found by.
+
+    Args:
+        source: reads one snapshot.
+        writing: gives the connection for each batch.
+        copied: the tables, parents first.
+        moved: the one dataset that is copied, and the number that it gets; None for all.
+    """
+    for table in copied:
+        query = _select_finished(table)
+        if moved is not None:
+            columns = [literal(moved[1]) if c.name == "dataset_id" else c for c in table.c]
+            query = query.where(datasets.c.id == moved[0]).with_only_columns(*columns)
+        for rows in source.execute(query.execution_options(yield_per=_ROWS)).partitions():
+            with writing() as target:
+                insert_rows(target, table.name, table.c.keys(), [tuple(row) for row in rows])
+    for row in source.execute(_select_finished(datasets)).all():
+        if moved is None or row.id == moved[0]:
+            search.copy(source, writing, row.id, row.n_items, moved[1] if moved else row.id)
 
 
 def _select_finished(table: Table) -> Select[Any]:

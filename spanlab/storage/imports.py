@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from operator import itemgetter
 from typing import Any
@@ -25,8 +25,8 @@ from spanlab.storage.annotations import (
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, StatusTally, register
 from spanlab.storage.engine import Database, insert_rows
 from spanlab.storage.items import to_json
+from spanlab.storage.moves import arriving, publish
 from spanlab.storage.processes import ProcessWriter
-from spanlab.storage.staging import publish, stage
 from spanlab.storage.tables import annotated, items, queue_values
 
 OnTaken = Callable[[int, Record], Record | None]
@@ -74,7 +74,7 @@ def import_records(
             kind here.
         UsageError: ``name`` cannot name a dataset.
     """
-    with stage(database, name, create=False) as staged, ThreadPoolExecutor(1) as writer:
+    with arriving(database, name, create=False) as staged, ThreadPoolExecutor(1) as writer:
         load = _RunningImport(database, staged, writer)
         for chunk in _read_chunks(records):
             for record in load.skip_taken(chunk, on_taken or _refuse):
@@ -131,32 +131,25 @@ class _RunningImport:
 
     def skip_taken(self, records: list[Record], on_taken: OnTaken) -> Iterator[Record]:
         """Yield the records whose ids are new; each is to be added before the next is asked for."""
-        ids = json.dumps([record.item.id for record in records])
-        unwritten = (self._before.ids, self._batch.ids)  # or just being written
-        with self._database.reading() as connection:
-            query = _STORED_IDS[connection.dialect.name]
-            parameters = {"dataset": self._dataset.id, "ids": ids}
-            stored = set(connection.execute(query, parameters).scalars())
+        taken = self._stored([record.item.id for record in records])
+        taken |= self._before.ids | self._batch.ids  # or just being written
         for record in records:
-            item_id = record.item.id
             new: Record | None = record
-            if item_id in stored or item_id in unwritten[0] or item_id in unwritten[1]:
-                new = on_taken(self._n_drawn, record)
-                while new is not None and self._is_taken(new.item.id, stored):
-                    new = on_taken(self._n_drawn, new)
+            while new is not None and (
+                new.item.id in taken or (new is not record and self._stored([new.item.id]))
+            ):
+                new = on_taken(self._n_drawn, new)
             if new is not None:
                 yield new
-                stored.add(new.item.id)
+                taken.add(new.item.id)
             self._n_drawn += 1
 
-    def _is_taken(self, item_id: str, stored: set[str]) -> bool:
-        """Say whether an id that a record got instead of its own is taken, too."""
-        if item_id in stored or item_id in self._before.ids or item_id in self._batch.ids:
-            return True
+    def _stored(self, ids: Sequence[str]) -> set[str]:
+        """Return those of ``ids`` that items have in the database."""
         with self._database.reading() as connection:
             query = _STORED_IDS[connection.dialect.name]
-            parameters = {"dataset": self._dataset.id, "ids": json.dumps([item_id])}
-            return connection.execute(query, parameters).scalars().first() is not None
+            parameters = {"dataset": self._dataset.id, "ids": json.dumps(ids)}
+            return set(connection.execute(query, parameters).scalars())
 
     def add(self, record: Record) -> None:
         """Take ``record`` into the batch."""

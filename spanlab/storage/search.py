@@ -9,6 +9,7 @@ and know no writing without spaces. A row's number names its dataset, its positi
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -42,7 +43,7 @@ _COLUMNS = ("rowid", "words")
 _SEARCH = table("item_search", column("rowid", BigInteger), column("words"))
 
 _POSITION, _AUTHOR = 27, 16  # bits of a row's number, behind those of the dataset
-_AT_ONCE = 2000  # rows copied between databases
+_AT_ONCE = 2000  # rows copied in one transaction
 _MOST = 900_000  # bytes of terms in a row, of the 1 MiB that PostgreSQL takes
 _LONGEST = 64  # characters of a word that count
 _LABEL = "\ue000"  # begins the term that stands for a label; no text becomes such a term
@@ -104,18 +105,29 @@ def remove(connection: Connection, dataset: int, start: int, stop: int) -> None:
     connection.execute(text("DELETE FROM item_search WHERE rowid BETWEEN :first AND :last"), bounds)
 
 
-def copy(source: Connection, target: Connection, dataset: int, n_items: int) -> None:
-    """Copy the entries of a dataset's first ``n_items`` positions into another database."""
+def copy(
+    source: Connection,
+    writing: Callable[[], AbstractContextManager[Connection]],
+    dataset: int,
+    n_items: int,
+    new: int,
+) -> None:
+    """Copy the entries of a dataset's first ``n_items`` positions to the dataset ``new``.
+
+    ``writing`` gives the connection for each batch, to the same database or another one.
+    """
     words: ColumnElement[str] = _SEARCH.c.words
     if source.dialect.name == "postgresql":
         words = func.array_to_string(func.tsvector_to_array(words), " ")
-    join_terms = _LISTED[target.dialect.name]
-    within = (_row(dataset, 0, THE_ITEM), _row(dataset, n_items, THE_ITEM) - 1)
-    query = select(_SEARCH.c.rowid, words.label("words")).where(_SEARCH.c.rowid.between(*within))
-    stored = source.execution_options(yield_per=_AT_ONCE).execute(query)
+    first, moved = _row(dataset, 0, THE_ITEM), _row(new, 0, THE_ITEM)
+    within = _SEARCH.c.rowid.between(first, _row(dataset, n_items, THE_ITEM) - 1)
+    query = select(_SEARCH.c.rowid, words.label("words")).where(within)
+    stored = source.execute(query.execution_options(yield_per=_AT_ONCE))
     for batch in stored.partitions():
-        rows = [(row.rowid, join_terms(row.words.split(" "))) for row in batch]
-        insert_rows(target, "item_search", _COLUMNS, rows)
+        with writing() as target:
+            join_terms = _LISTED[target.dialect.name]
+            rows = [(row.rowid - first + moved, join_terms(row.words.split(" "))) for row in batch]
+            insert_rows(target, "item_search", _COLUMNS, rows)
 
 
 def with_text(

@@ -41,24 +41,23 @@ from spanlab.storage import (
     campaigns,
     catalog,
     copies,
-    dataset_bin,
     imports,
     items,
+    moves,
     paging,
     processes,
     queues,
     reservations,
     reviews,
-    staging,
 )
 from spanlab.storage.access_register import AccessRegister
 from spanlab.storage.annotations import FoundAnnotations, save_annotations, save_findings
 from spanlab.storage.api_jobs import StoredJob
 from spanlab.storage.campaigns import Entrance, KnownItems, ReadGuidelines
 from spanlab.storage.catalog import DatasetRow
-from spanlab.storage.dataset_bin import BinnedDataset
 from spanlab.storage.engine import Database
 from spanlab.storage.items import StoredRecord
+from spanlab.storage.moves import BinnedDataset
 from spanlab.storage.selection import Selection
 from spanlab.storage.upgrade import open_database
 
@@ -105,8 +104,7 @@ class Store:
         database = open_database(settings or Settings.read())
         try:
             with suppress(StoreError):  # nobody reads those rows, and whoever writes is told why
-                staging.sweep(database)
-                dataset_bin.sweep(database)
+                moves.sweep(database)
         except BaseException:
             database.close()
             raise
@@ -282,7 +280,7 @@ class Store:
             catalog.seal(connection, version, digest)
 
     def delete_dataset(self, name: str) -> None:
-        """Delete a dataset with all annotations and logs, for good; see ``staging.remove``."""
+        """Delete a dataset with all annotations and logs, for good; see ``moves.leaving``."""
 
         def find_dataset(connection: Connection) -> DatasetRow:
             access.require(connection, self.actor, Permission.MANAGE, name)
@@ -290,29 +288,29 @@ class Store:
             self._note(connection, "dataset deleted permanently", name)
             return row
 
-        staging.remove(self._database, find_dataset)
+        moves.leaving(self._database, find_dataset)
 
     def bin_dataset(self, name: str) -> None:
-        """Put a dataset and its versions into the bin for 30 days; see ``dataset_bin.put``."""
+        """Put a dataset and its versions into the bin for 30 days; see ``moves.put_in_bin``."""
         with self._writing(Permission.MANAGE, name) as connection:
-            dataset_bin.put(connection, name)
+            moves.put_in_bin(connection, name)
             self._note(connection, "dataset deleted", name)
 
     def binned(self) -> list[BinnedDataset]:
         """Return what is in the bin, the last deleted first."""
         self.require(Permission.ADMINISTER)
         with self._database.reading() as connection:
-            return dataset_bin.list_binned(connection)
+            return moves.list_binned(connection)
 
     def restore_dataset(self, name: str, new: str | None = None) -> None:
-        """Bring a dataset back out of the bin; see ``dataset_bin.restore``."""
+        """Bring a dataset back out of the bin; see ``moves.restore``."""
         with self._writing(Permission.ADMINISTER) as connection:
-            dataset_bin.restore(connection, name, new)
+            moves.restore(connection, name, new)
 
     def empty_bin(self, name: str) -> None:
-        """Delete for good what was deleted last under a name; see ``dataset_bin.remove``."""
+        """Delete for good what was deleted last under a name; see ``moves.empty_bin``."""
         self.require(Permission.ADMINISTER)
-        dataset_bin.remove(self._database, name)
+        moves.empty_bin(self._database, name)
         self.access.note("dataset deleted permanently", name)
 
     # Jobs of the JSON API
@@ -331,7 +329,7 @@ class Store:
     def forget_api_job(self, job_id: str) -> bool:
         """Forget a job, and delete its dataset unless people worked on it; return if it stays."""
         self.require(Permission.ADMINISTER)
-        return not staging.remove(
+        return not moves.leaving(
             self._database, lambda connection: api_jobs.forget(connection, job_id)
         )
 

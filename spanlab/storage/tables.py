@@ -10,7 +10,7 @@
               ├─ queues ── queue_items   each person's own list of items; see queues.py
               ├─ entrances         who may begin: tests that came to an end, and who let people in
               ├─ guidelines_read   who has confirmed having read which version
-              └─ loads                an import that is under way (see staging.py)
+              └─ loads                an import that is under way (see moves.py)
     memories ── memory_keys           evidence, and the entities that it is kept under
     memory_grams, memory_aliases      what near and other names of entities are found by
     api_jobs                          jobs of the JSON API, and the dataset that each owns

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from spanlab.base.errors import StoreError
 from spanlab.storage.engine import Database
-from spanlab.storage.staging import claim
+from spanlab.storage.locks import claim
 
 TIMES = 150
 
