@@ -149,7 +149,7 @@ class _RunningImport:
         with self._database.reading() as connection:
             query = _STORED_IDS[connection.dialect.name]
             parameters = {"dataset": self._dataset.id, "ids": json.dumps(ids)}
-            return set(connection.execute(query, parameters).scalars())
+            return set(connection.execute(query, parameters).scalars()) - {None}
 
     def add(self, record: Record) -> None:
         """Take ``record`` into the batch."""
