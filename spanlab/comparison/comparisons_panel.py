@@ -60,7 +60,7 @@ def _result(
     is_quick = summary.n_items <= _AT_ONCE
     look = look or seen_store(summary)
     asks = repr((summary.settings.attributes, summary.settings.questions))
-    fingerprint = (*summary.fingerprint, look.reader, asks)
+    fingerprint = (*summary.fingerprint, look.sight(summary.name), asks)
     edits = look.n_operations(summary.name) if is_quick else 0
     arguments = (summary.name, reference, limit, fingerprint, edits)
     if not is_quick and st.session_state.get(_ASKED) != arguments:

@@ -45,7 +45,7 @@ from spanlab.ui.common import choose_dataset, datasets_for, link, plain, title
 from spanlab.ui.counts import sort_by_kind
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.panels import Panel, panels
-from spanlab.ui.session import seen_store, seen_summary
+from spanlab.ui.session import seen_fingerprint, seen_store, seen_summary
 
 _ALL = "All languages"
 _ORDERS: dict[str, Order] = {"Disagreement": "disagreement", "As imported": "import"}
@@ -106,9 +106,7 @@ def _views_with_data(choice: ComparisonChoice) -> dict[str, Callable[[Comparison
     finished = [a for a in summary.annotators if a.counts.get(Status.DONE)]
     makers = [a for a in finished if a.kind in {AnnotatorKind.PERSON, AnnotatorKind.DETECTOR}]
     brought = panels()
-    analyses = _analyses_once(
-        summary.name, (*summary.fingerprint, seen_store(summary).reader), seen_store(summary)
-    )
+    analyses = _analyses_once(summary.name, seen_fingerprint(summary), seen_store(summary))
     has_data = {
         "Items": True,
         "Scores": choice.reference is not None and len(finished) > 1,

@@ -33,6 +33,7 @@ from spanlab.output.figures import counted
 from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary, Permission, Status
 from spanlab.schema.progress import PlanProgress
 from spanlab.storage.datasets import plan_of
+from spanlab.storage.sight import Sight
 from spanlab.storage.store import Store
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, title
@@ -56,7 +57,7 @@ class _ExportRequest:
 
     dataset: str
     choice: ExportChoice
-    reader: tuple[str, bool] | None
+    sight: Sight
 
     @property
     def format(self) -> Export:
@@ -106,7 +107,7 @@ def page() -> None:
     beginning = preview_of(summary, choice)
     _offer_file(
         summary,
-        _ExportRequest(summary.name, choice, seen_store(summary).reader),
+        _ExportRequest(summary.name, choice, seen_store(summary).sight(summary.name)),
         ready=beginning is not None,
     )
     _draw_progress(summary, names)
@@ -316,7 +317,7 @@ def preview_of(summary: DatasetSummary, choice: ExportChoice) -> str | None:
         if summary.n_items <= _AT_ONCE:
             edits = look.n_operations(summary.name)
             plan = str(summary.settings.measurement)
-            fingerprint = (*summary.fingerprint, edits, look.reader, plan)
+            fingerprint = (*summary.fingerprint, edits, look.sight(summary.name), plan)
             overview = _count_overview(summary.name, choice, fingerprint, look)
         return preview_report(look, summary.name, overview, choice)
     return None

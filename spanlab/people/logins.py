@@ -161,7 +161,7 @@ def invite(
             "SPANLAB_INVITE=yes and SPANLAB_URL, the address where people reach it"
         )
     if label:
-        check_reviewer(summary_of(store, dataset), label)
+        check_reviewer(summary_of(store, dataset).kinds, label)
     token = store.access.make_token(
         "invitation", role, dataset, label=label, expires=expires, code=code or None
     )
@@ -183,9 +183,9 @@ def invite_all(
     Raises:
         AccessError, UsageError: as ``invite`` does.
     """
-    summary = summary_of(store, dataset)
+    kinds = summary_of(store, dataset).kinds
     for name in names:
-        check_reviewer(summary, name)
+        check_reviewer(kinds, name)
     host = "" if store.actor is OWNER else f" by {store.actor.name}"
     texts = []
     for name in names:

@@ -31,7 +31,6 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import Store
-from spanlab.storage.blind import n_undecided, sees_others
 from spanlab.text.extents import merge
 
 STATES = {"All": None, "Not decided": Status.NOT_ANNOTATED, "Decided": Status.DONE}
@@ -43,8 +42,8 @@ def check_adjudicator(store: Store, summary: DatasetSummary, name: str) -> None:
     Raises:
         UsageError: the dataset is reviewed blind, and this person has items left to review.
     """
-    if not sees_others(store, summary, name):
-        n_left = counted(n_undecided(store, summary.name, name), "item")
+    if store.sight(summary.name, name).blind:
+        n_left = counted(store.n_undecided(summary.name, name), "item")
         raise UsageError(
             f"“{name}” reviews this dataset blind and has {n_left} left: adjudication shows what "
             "others marked, so review these first, or let somebody decide who does not review"

@@ -30,7 +30,6 @@ from spanlab.review.queue_panel import (
     choose_sample,
     describe_queue,
     measured_sample,
-    review_store,
 )
 from spanlab.review.reviewer_panel import completion_words, may_review
 from spanlab.schema import (
@@ -78,12 +77,12 @@ def page() -> None:
         return
     dataset = summary.name
     show_news()
-    test = entrance_of(review_store(dataset), dataset, reviewer, summary.settings)
+    test = entrance_of(common.store(), dataset, reviewer, summary.settings)
     if test.stage in {"begin", "failed"}:
         _offer_test(summary, reviewer, test)
         return
     passed = test.stage == "open" and test.score is not None
-    if passed and has_only_tested(review_store(dataset), dataset, reviewer):
+    if passed and has_only_tested(common.store(), dataset, reviewer):
         _show_test(dataset, reviewer)
     about = describe_queue(dataset, query)
     live: LiveLine | TestLine | None = None
@@ -91,17 +90,17 @@ def page() -> None:
         query, measured = QueueQuery(reviewer=reviewer, blind=True, listed=True), None
         live = TestLine(summary, reviewer, described)
     # Whoever saw the rate so far would know what the next mark makes of it.
-    elif measured is not None and review_store(dataset).may(Permission.MANAGE, dataset):
+    elif measured is not None and common.store().may(Permission.MANAGE, dataset):
         live = LiveLine(measured, reviewer, about, described)
     if live is None:  # else the fragment below writes it
         described.caption(common.plain(about))
     sample = test.items if measured is None else measured_sample(dataset, query, measured)
-    prepare_queue(review_store(dataset), dataset, reviewer, sample)
-    names = item_names(review_store(dataset), dataset, reviewer)
+    prepare_queue(common.store(), dataset, reviewer, sample)
+    names = item_names(common.store(), dataset, reviewer)
     if asked_item is not None and names.find(asked_item) is None:
         _say_unknown(dataset, asked_item)
         return
-    span_editor.mount_editor(review.labels(review_store(dataset), dataset, query), summary.settings)
+    span_editor.mount_editor(review.labels(common.store(), dataset, query), summary.settings)
     with errors_shown():
         entry = entry_of(dataset, query, _PAGE)
         place = span_editor.ReviewQueue(dataset, query, entry, sample=sample)
@@ -122,13 +121,13 @@ def _offer_test(summary: DatasetSummary, reviewer: str, state: EntranceState) ->
     label = "Begin" if state.stage == "begin" else "Retry"
     if st.button(label, type="primary", icon=":material/play_arrow:"):
         with errors_shown("Ask the dataset's lead to let you start."):
-            begin_test(review_store(summary.name), summary.name, reviewer)
+            begin_test(common.store(), summary.name, reviewer)
             st.rerun()
 
 
 def _show_test(dataset: str, reviewer: str) -> None:
     """Show what of somebody's last test they marked otherwise than is right."""
-    tested = tested_items(review_store(dataset), dataset, reviewer)
+    tested = tested_items(common.store(), dataset, reviewer)
     if not tested:
         return
     with st.expander("Where your marks differ from the right ones", expanded=True):
@@ -151,7 +150,7 @@ class TestLine:
     def draw(self, dataset: str) -> None:
         """Write the line; at the end of the test the page is drawn anew and says how it went."""
         known_answers, settings = self._summary.settings.known, self._summary.settings
-        state = entrance_of(review_store(dataset), dataset, self._reviewer, settings)
+        state = entrance_of(common.store(), dataset, self._reviewer, settings)
         assert known_answers is not None
         if state.stage == "open":
             tell_after_rerun(test_in_words(state, known_answers))
@@ -198,11 +197,11 @@ class LiveLine:
 
     def draw(self, dataset: str) -> None:
         """Write the line; only what was decided is read."""
-        names = item_names(review_store(dataset), dataset, self._reviewer)
+        names = item_names(common.store(), dataset, self._reviewer)
         for name in tuple(self._decided):
             item = names.find(name)
             if item is not None:
-                self._measured.refresh(review_store(dataset, many=True).record(dataset, item))
+                self._measured.refresh(common.store().record(dataset, item))
             self._decided.discard(name)
             self._text = self._measured.line
         self._place.caption(common.plain(f"{self._about} · {self._text}"))
@@ -216,7 +215,7 @@ def answer_editor(
     try:
         sent = span_editor.read_message()
         with common.snapshot():
-            store = common.store() if place.adjudicating else review_store(place.dataset)
+            store = common.store()
             answer = span_editor.exchange(store, place, sent)
     except NotFoundError:
         st.rerun()  # the dataset was deleted meanwhile: draw the page with those that are left

@@ -18,8 +18,8 @@ from spanlab.schema import (
 )
 from spanlab.schema.progress import PersonProgress
 from spanlab.storage import Store
-from spanlab.storage.blind import without_others
 from spanlab.storage.datasets import has_item
+from spanlab.storage.sight import without_others
 
 
 @dataclass(frozen=True)

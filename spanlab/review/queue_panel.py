@@ -16,7 +16,6 @@ from spanlab.schema import (
     QueueQuery,
     Status,
 )
-from spanlab.storage.blind import reviewed_by
 from spanlab.storage.store import Store
 from spanlab.ui import common
 from spanlab.ui.messages import errors_shown
@@ -32,18 +31,13 @@ _IMPORTED = "As imported"
 _SPLIT = "Most disagreement first"
 
 
-def review_store(dataset: str, *, many: bool = False) -> Store:
-    """Return the database as the visitor may see it in review; see ``reviewed_by``."""
-    return reviewed_by(common.store(), dataset, many=many)
-
-
 def _kept(name: str) -> common.WidgetKey:
     return common.kept(f"review.{name}")
 
 
 def _fingerprint(summary: DatasetSummary, store: Store) -> tuple[object, ...]:
     """Return what tells that a dataset has changed, or who reviews it where."""
-    return *summary.fingerprint, store.reader, store.n_operations(summary.name)
+    return *summary.fingerprint, store.sight(summary.name), store.n_operations(summary.name)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Drawing the sample …")
@@ -120,7 +114,7 @@ def choose_measurement(summary: DatasetSummary, reviewer: str) -> MeasuredItems 
     if not is_chosen:
         return None
     with errors_shown():
-        store = review_store(summary.name, many=True)
+        store = common.store()
         return _read_measured(
             summary.name, plan.model_dump_json(), _fingerprint(summary, store), store
         )
@@ -149,7 +143,7 @@ def measured_sample(dataset: str, query: QueueQuery, measured: MeasuredItems) ->
     names = [item.item_id for item in measured.items]
     if query.share is None:
         return tuple(names)
-    positions = review_store(dataset).positions_of(dataset, names)
+    positions = common.store().positions_of(dataset, names)
     return tuple(name for name, at in zip(names, positions, strict=True) if query.share.has(at))
 
 

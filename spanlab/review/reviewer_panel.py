@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from spanlab.base.errors import UsageError
 from spanlab.schema import DatasetSummary
-from spanlab.storage.blind import check_reviewer, has_reviewed
+from spanlab.storage.blind import check_reviewer
 from spanlab.storage.store import Store
 from spanlab.ui.common import plain, store
 from spanlab.ui.messages import show_error
@@ -62,14 +62,14 @@ def may_review(summary: DatasetSummary, name: str) -> bool:
         )
         return False
     try:
-        check_reviewer(summary, name)
+        check_reviewer(summary.kinds, name)
     except UsageError as error:
         is_given = store().own_name(summary.name) is not None
         show_error(error, "Ask the lead for another name." if is_given else "")
         return False
     if store().own_name(summary.name) is not None:
         return True
-    if has_reviewed(summary, name) and name not in _confirmed_names():
+    if name in summary.kinds and name not in _confirmed_names():
         st.info(
             f"“{plain(name)}” has annotated “{plain(summary.name)}” before. If this is you, "
             "continue; if not, use another name (under Queue).",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
@@ -19,13 +19,13 @@ from spanlab.base.errors import AccessError
 from spanlab.schema import (
     AccessToken,
     Actor,
-    AnnotatorKind,
     DatasetSettings,
     DatasetSummary,
     Permission,
 )
 from spanlab.storage import catalog
 from spanlab.storage.engine import look_up_once
+from spanlab.storage.sight import EVERYTHING, Sight
 from spanlab.storage.tables import (
     READY,
     access_log,
@@ -51,6 +51,13 @@ class CheckedDataset:
     def is_seen_by(self, actor: Actor) -> bool:
         """Return whether ``actor`` may see the dataset; a version shows everybody's annotations."""
         return actor.may(Permission.READ if self.is_version else Permission.SEE, self.number)
+
+    def sight(self, actor: Actor, *, many: bool) -> Sight:
+        """Return what ``actor`` sees of one of its records, or of ``many``, by their role."""
+        if actor.may(Permission.READ, self.number):
+            return EVERYTHING
+        name, blind = actor.name_in(self.number), self.always_blind or many
+        return Sight(name, blind=blind, shown_when_done=self.shown_when_done)
 
 
 def require(
@@ -87,11 +94,8 @@ def filter_visible(
         return list(summaries)
     rows = connection.execute(select(datasets).where(datasets.c.state == READY))
     checked = {row.name: row for row in map(_from_row, rows) if row.is_seen_by(actor)}
-    return [
-        _hide_people(summary, checked[summary.name], actor)
-        for summary in summaries
-        if summary.name in checked
-    ]
+    seen = (each for each in summaries if each.name in checked)
+    return [checked[each.name].sight(actor, many=False).summary(each) for each in seen]
 
 
 def owns_job(connection: Connection, actor: Actor, dataset: str | None) -> bool:
@@ -100,19 +104,6 @@ def owns_job(connection: Connection, actor: Actor, dataset: str | None) -> bool:
         return True
     checked = None if dataset is None else _read_checked(connection, dataset)
     return checked is not None and actor.may(Permission.READ, checked.number)
-
-
-def _hide_people(summary: DatasetSummary, checked: CheckedDataset, actor: Actor) -> DatasetSummary:
-    if not checked.always_blind or actor.may(Permission.READ, checked.number):
-        return summary
-    own = (actor.name_in(checked.number), AnnotatorKind.PERSON)
-    shown = tuple(
-        annotator
-        for annotator in summary.annotators
-        if annotator.kind in {AnnotatorKind.DETECTOR, AnnotatorKind.VOTE}
-        or (annotator.name, annotator.kind) == own
-    )
-    return replace(summary, annotators=shown)
 
 
 def _read_checked(connection: Connection, name: str) -> CheckedDataset | None:

@@ -154,6 +154,14 @@ def annotators_of(connection: Connection, dataset: int) -> dict[str, AnnotatorRo
     return look_up_once(connection, ("annotators", dataset), read)
 
 
+def kinds_of(connection: Connection, dataset: DatasetRow) -> dict[str, AnnotatorKind]:
+    """Return the kinds of those who have annotated an item of ``dataset``, by name."""
+    query = select(annotators.c.name, annotators.c.kind).where(
+        annotators.c.dataset_id == dataset.id, annotators.c.n_annotations > 0
+    )
+    return {row.name: AnnotatorKind(row.kind) for row in connection.execute(query)}
+
+
 def add_languages(connection: Connection, dataset: DatasetRow, added: Mapping[str, int]) -> None:
     """Count ``added`` items per language, entering those languages that are new."""
     query = select(languages.c.lang).where(languages.c.dataset_id == dataset.id)

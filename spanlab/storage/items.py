@@ -11,9 +11,10 @@ from pydantic_core import PydanticSerializationError
 from sqlalchemy import Column, ColumnElement, Connection, and_, select
 
 from spanlab.base.errors import InputError, NotFoundError
-from spanlab.schema import Annotation, Item, Record
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.engine import look_up_once
+from spanlab.storage.sight import Sight
 from spanlab.storage.tables import annotated, annotators, items
 
 _WINDOW = 200  # positions read at once: few enough for long texts, enough for short ones
@@ -43,14 +44,18 @@ class StoredRecord:
     item: str
     annotations: tuple[str, ...]
 
-    def record(self) -> Record:
-        """Return the record; that its quotes are right was checked when it came in."""
-        return Record.model_construct(
+    def record(self, sight: Sight, names: Collection[str] | None = None) -> Record:
+        """Return what ``sight`` shows of the record, or of what these annotators said of it.
+
+        That its quotes are right was checked when it came in.
+        """
+        record = Record.model_construct(
             item=Item.model_validate_json(self.item),
             annotations=tuple(
                 Annotation.model_validate_json(annotation) for annotation in self.annotations
             ),
         )
+        return sight.record(record, names)
 
 
 def position_of(connection: Connection, dataset: DatasetRow, item_id: str) -> int:
@@ -135,14 +140,18 @@ def lock(connection: Connection, dataset: int, start: int, stop: int) -> None:
 
 
 def read_all(
-    connection: Connection, dataset: DatasetRow, names: Sequence[str] | None
+    connection: Connection, dataset: DatasetRow, names: Sequence[str] | None, sight: Sight
 ) -> Iterator[StoredRecord]:
     """Yield all items in import order with the annotations of ``names`` (None: of everybody).
 
+    To those who are blind they come with all: whether a vote is shown depends on its voters.
+
     Raises:
-        NotFoundError: a name that has annotated nothing here.
+        NotFoundError: a name that has annotated nothing here, as far as ``sight`` goes.
     """
-    annotator_ids = None if names is None else _annotator_ids(connection, dataset, names)
+    annotator_ids = None if names is None else _annotator_ids(connection, dataset, names, sight)
+    if sight.blind:
+        annotator_ids = None
     for start in range(0, dataset.n_items, _WINDOW):
         stop = min(start + _WINDOW, dataset.n_items)
         yield from _read(connection, dataset.id, _between(start, stop), annotator_ids)
@@ -187,13 +196,15 @@ def _read(
         yield StoredRecord(position, text, tuple(by_position[position]))
 
 
-def _annotator_ids(connection: Connection, dataset: DatasetRow, names: Sequence[str]) -> set[int]:
+def _annotator_ids(
+    connection: Connection, dataset: DatasetRow, names: Sequence[str], sight: Sight
+) -> set[int]:
     rows = connection.execute(
-        select(annotators.c.name, annotators.c.id).where(
+        select(annotators.c.name, annotators.c.kind, annotators.c.id).where(
             annotators.c.dataset_id == dataset.id, annotators.c.n_annotations > 0
         )
     )
-    ids = {row.name: row.id for row in rows}
+    ids = {row.name: row.id for row in rows if sight.sees(row.name, AnnotatorKind(row.kind))}
     for name in names:
         if name not in ids:
             known_names = ", ".join(repr(name) for name in ids) or "nobody"

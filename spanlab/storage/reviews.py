@@ -33,6 +33,7 @@ from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, reg
 from spanlab.storage.engine import insert_or_replace
 from spanlab.storage.items import lock, position_of, read_one, to_json
 from spanlab.storage.reservations import renew
+from spanlab.storage.sight import EVERYTHING, Sight
 from spanlab.storage.tables import annotated, annotators, items, operations, reviews
 
 
@@ -41,6 +42,7 @@ def read_review(
     dataset: DatasetRow,
     item_id: str,
     reviewer: str,
+    sight: Sight,
     kind: AnnotatorKind = AnnotatorKind.PERSON,
 ) -> Review:
     """Return the review of ``item_id`` by ``reviewer``; version 0 if it has not begun.
@@ -50,7 +52,7 @@ def read_review(
         StoreError: the reviewer's name belongs to an annotator that is not of this ``kind``.
     """
     position = position_of(connection, dataset, item_id)
-    record = read_one(connection, dataset, position).record()
+    record = read_one(connection, dataset, position).record(sight)
     if reviewer not in annotators_of(connection, dataset.id):
         return Review(
             record=record, snapshot=ReviewState(), operations=(), version=0, state=ReviewState()
@@ -114,7 +116,7 @@ def rebuild(
     kind: AnnotatorKind = AnnotatorKind.PERSON,
 ) -> ReviewState:
     """Return what the snapshot and the log alone lead to; raises as ``read_review`` does."""
-    stored = read_review(connection, dataset, item_id, reviewer, kind=kind)
+    stored = read_review(connection, dataset, item_id, reviewer, sight=EVERYTHING, kind=kind)
     return replay(stored.record.item, stored.snapshot, stored.operations)
 
 

@@ -6,7 +6,7 @@ in one file, so that a method without its check is seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
 from datetime import datetime
@@ -38,6 +38,7 @@ from spanlab.storage import (
     annotators,
     api_jobs,
     assignment,
+    blind,
     campaigns,
     catalog,
     copies,
@@ -56,12 +57,14 @@ from spanlab.storage.api_jobs import StoredJob
 from spanlab.storage.campaigns import Entrance, KnownItems, ReadGuidelines
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.engine import Database
-from spanlab.storage.items import StoredRecord
 from spanlab.storage.moves import BinnedDataset
 from spanlab.storage.selection import Selection
+from spanlab.storage.sight import EVERYTHING, Sight
 from spanlab.storage.upgrade import open_database
 
 _Place = tuple[Connection, DatasetRow]
+_Seen = tuple[Connection, DatasetRow, Sight]
+_Selected = tuple[Connection, DatasetRow, QueueQuery]
 
 
 class Store:
@@ -74,17 +77,36 @@ class Store:
     ``AccessError`` if others may not do what it does.
     """
 
-    reader: tuple[str, bool] | None = None  # who may see a part of it alone, in that class of store
-
     def __init__(self, database: Database, actor: Actor = OWNER) -> None:
         self.database = self._database = database
         self.actor = actor
+        self._hides = False
+        self._seen: Mapping[str, Sight] = {}  # of datasets of which less is seen than may be
 
-    def acting_as(self, actor: Actor) -> Self:
-        """Return a store over the same database that checks the roles of ``actor``."""
+    def acting_as(self, actor: Actor, *, hides: bool = False) -> Self:
+        """Return a store over the same database that checks the roles of ``actor``.
+
+        To whoever reviews a dataset blind, it refuses everything that others said, or ``hides`` it.
+        """
         bound = copy(self)
-        bound.actor = actor
+        bound.actor, bound._hides = actor, hides
         return bound
+
+    def seen_by(self, dataset: str, name: str) -> Self:
+        """Return a store in which the actor sees of a dataset what ``sight`` says of ``name``."""
+        bound = copy(self)
+        bound._seen = {dataset: self.sight(dataset, name)}
+        return bound
+
+    def sight(self, dataset: str, name: str | None = None) -> Sight:
+        """Return what the actor sees of many records of a dataset.
+
+        ``name`` is what they are called where they review: see ``sight_of_reviewer``.
+        """
+        with self._reading(dataset, many=True) as (connection, row, sight):
+            if name is None or sight.blind:
+                return sight
+            return blind.sight_of_reviewer(connection, row, name)
 
     @property
     def access(self) -> AccessRegister:
@@ -123,20 +145,27 @@ class Store:
     @contextmanager
     def _reading(
         self, dataset: str, reviewer: str | None = None, *, many: bool = False
-    ) -> Iterator[_Place]:
-        """Give a dataset to read, and what concerns one reviewer if that is named.
+    ) -> Iterator[_Seen]:
+        """Give a dataset to read, what concerns one reviewer if that is named, and what is shown.
 
-        Who may not read what others said asks for no other reviewer. A dataset that is reviewed
-        blind, and ``many`` records of any, they see in a class of store that hides it.
+        Who may not read what others said asks for no other reviewer. Of a dataset that is reviewed
+        blind, and of ``many`` records of any, they see a part, if the store hides the rest.
         """
         with self._database.reading() as connection:
             checked = access.require(connection, self.actor, Permission.SEE, dataset)
+            sight = self._seen.get(dataset, EVERYTHING)
             if checked is not None and not self.actor.may(Permission.READ, checked.number):
-                own = (self.actor.name_in(checked.number), checked.shown_when_done)
-                if (checked.always_blind or many) and self.reader != own:
+                sight = checked.sight(self.actor, many=many)
+                if sight.blind and not self._hides:
                     raise AccessError(f"{dataset!r} is read blind here: what others said is hidden")
                 self._check_own(checked.number, reviewer)
-            yield connection, catalog.find(connection, dataset)
+            yield connection, catalog.find(connection, dataset), sight
+
+    @contextmanager
+    def _selecting(self, dataset: str, query: QueueQuery) -> Iterator[_Selected]:
+        """Give a dataset and the query by which a queue of it is seen."""
+        with self._reading(dataset, query.reviewer) as (connection, row, sight):
+            yield connection, row, sight.query(query)
 
     @contextmanager
     def _writing(self, permission: Permission, dataset: str | None = None) -> Iterator[Connection]:
@@ -170,11 +199,6 @@ class Store:
             return False
         return True
 
-    def _concerns(self, dataset: DatasetRow, person: str) -> bool:
-        """Return whether the actor may know how far a person is."""
-        number = dataset.id
-        return self.actor.may(Permission.READ, number) or person == self.actor.name_in(number)
-
     def _note(self, connection: Connection, action: str, dataset: str, about: str = "") -> None:
         access.note(connection, self.actor, action, dataset=dataset, about=about)
 
@@ -202,7 +226,8 @@ class Store:
         """Return all datasets, oldest first, with their versions if asked; see ``summaries``."""
         with self._database.reading() as connection:
             summaries = catalog.summaries(connection, versions=versions)
-            return access.filter_visible(connection, self.actor, summaries)
+            visible = access.filter_visible(connection, self.actor, summaries)
+            return [self._seen.get(each.name, EVERYTHING).summary(each) for each in visible]
 
     def import_records(
         self,
@@ -343,27 +368,27 @@ class Store:
         Raises:
             NotFoundError: an annotator has annotated nothing in this dataset.
         """
-        with self._reading(dataset, many=True) as (connection, row):
-            for stored in items.read_all(connection, row, annotators):
-                yield self._readable(stored, row)
+        with self._reading(dataset, many=True) as (connection, row, sight):
+            for stored in items.read_all(connection, row, annotators, sight):
+                yield self._readable(stored.record(sight, annotators), row)
 
     def record(self, dataset: str, item_id: str) -> Record:
         """Return one item with all its annotations."""
-        with self._reading(dataset) as (connection, row):
+        with self._reading(dataset) as (connection, row, sight):
             position = items.position_of(connection, row, item_id)
-            return self._readable(items.read_one(connection, row, position), row)
+            return self._readable(items.read_one(connection, row, position).record(sight), row)
 
     def records_at(self, dataset: str, positions: Sequence[int]) -> list[Record]:
         """Return the records at these places of the import order (from 0), in that order.
 
         Places at which the dataset has no item are left out.
         """
-        with self._reading(dataset, many=True) as (connection, row):
+        with self._reading(dataset, many=True) as (connection, row, sight):
             stored_records = items.read_at(connection, row, positions)
-            return [self._readable(stored, row) for stored in stored_records]
+            return [self._readable(stored.record(sight), row) for stored in stored_records]
 
-    def _readable(self, stored: StoredRecord, row: DatasetRow) -> Record:
-        return processes.with_nodes(stored.record(), self._database, row)
+    def _readable(self, record: Record, row: DatasetRow) -> Record:
+        return processes.with_nodes(record, self._database, row)
 
     def save_annotations(
         self, dataset: str, pairs: Iterable[tuple[str, Annotation]], *, whole: bool = False
@@ -387,18 +412,18 @@ class Store:
 
     def page(self, dataset: str, query: QueueQuery) -> QueuePage:
         """Return the rows of a queue at the place that ``query`` names."""
-        with self._reading(dataset, query.reviewer) as (connection, row):
-            return paging.page(connection, row, query)
+        with self._selecting(dataset, query) as selected:
+            return paging.page(*selected)
 
     def neighbour(self, dataset: str, query: QueueQuery, item_id: str, step: int = 1) -> str | None:
         """Return the next (``step`` 1) or previous (-1) item's id; see ``paging.neighbour``."""
-        with self._reading(dataset, query.reviewer) as (connection, row):
-            return paging.neighbour(connection, row, query, item_id, step=step)
+        with self._selecting(dataset, query) as selected:
+            return paging.neighbour(*selected, item_id, step=step)
 
     def reserve(self, dataset: str, item_id: str, reviewer: str, people: int) -> tuple[str, ...]:
         """Reserve an item unless ``people`` others have it; return those; see ``assignment``."""
         self.require(Permission.REVIEW, dataset)
-        with self._reading(dataset, reviewer) as (connection, row):
+        with self._reading(dataset, reviewer) as (connection, row, _):
             position = items.position_of(connection, row, item_id)
             if reservations.has_reserved(connection, row, position, reviewer):
                 return ()
@@ -414,7 +439,7 @@ class Store:
             person: whose list it is.
             ids: items that the list is to have in any case, such as those of a measurement.
         """
-        with self._reading(dataset, person) as (connection, row):
+        with self._reading(dataset, person) as (connection, row, _):
             positions = items.positions_of(connection, row, ids)
             if queues.is_drawn(connection, row, person, positions):
                 return
@@ -423,7 +448,7 @@ class Store:
 
     def has_queue(self, dataset: str, person: str) -> bool:
         """Return whether a person's own list is there, with nothing left to be drawn of it."""
-        with self._reading(dataset, person) as (connection, row):
+        with self._reading(dataset, person) as (connection, row, _):
             return queues.is_drawn(connection, row, person)
 
     def draw_next(self, dataset: str, query: QueueQuery) -> str | None:
@@ -433,31 +458,31 @@ class Store:
 
     def listed_counts(self, dataset: str, person: str) -> dict[Status, int]:
         """Return how many items of a person's own list are in each status."""
-        with self._reading(dataset, person) as (connection, row):
+        with self._reading(dataset, person) as (connection, row, _):
             return queues.counts(connection, row, person)
 
     def item_of(self, dataset: str, person: str, handle: str) -> str:
         """Return the id of the item that a person's browser calls so; see ``queues``."""
-        with self._reading(dataset, person) as (connection, row):
+        with self._reading(dataset, person) as (connection, row, _):
             return queues.item_of(connection, row, person, handle)
 
     def handle_of(self, dataset: str, person: str, item_id: str) -> str:
         """Return what a person's browser calls an item of their list; see ``queues``."""
-        with self._reading(dataset, person) as (connection, row):
+        with self._reading(dataset, person) as (connection, row, _):
             return queues.handle_of(connection, row, person, item_id)
 
     def standing(self, dataset: str, query: QueueQuery, item_id: str) -> QueuePlace:
         """Return which item of a queue one is, and of how many; see ``paging.standing``."""
-        with self._reading(dataset, query.reviewer) as (connection, row):
-            return paging.standing(connection, row, query, item_id)
+        with self._selecting(dataset, query) as selected:
+            return paging.standing(*selected, item_id)
 
     def positions(self, dataset: str, query: QueueQuery) -> list[int]:
         """Return the places in import order of all items that pass the filter of ``query``.
 
         The query's own place and limit are ignored.
         """
-        with self._reading(dataset, query.reviewer) as (connection, row):
-            return Selection(connection, row, query).positions()
+        with self._selecting(dataset, query) as selected:
+            return Selection(*selected).positions()
 
     def positions_of(self, dataset: str, ids: Sequence[str]) -> list[int]:
         """Return the places in import order of the items with these ids, in the order given.
@@ -465,12 +490,12 @@ class Store:
         Raises:
             NotFoundError: the dataset has no item of one of these ids.
         """
-        with self._reading(dataset) as (connection, row):
+        with self._reading(dataset) as (connection, row, _):
             return items.positions_of(connection, row, ids)
 
     def counts(self, dataset: str, reviewer: str) -> dict[Status, int]:
         """Return how many items are in each status under ``reviewer``, who may be unknown yet."""
-        with self._reading(dataset, reviewer) as (connection, row):
+        with self._reading(dataset, reviewer) as (connection, row, _):
             return catalog.counts(connection, row, reviewer)
 
     def plan(self, dataset: str) -> PlanProgress | None:
@@ -479,12 +504,17 @@ class Store:
         Who may not read what others said is told of their own part alone: see ``part``.
         """
         self.require(Permission.READ, dataset)
-        with self._reading(dataset) as (connection, row):
+        with self._reading(dataset) as (connection, row, _):
             return assignment.progress(connection, row, catalog.settings_of(connection, dataset))
+
+    def n_undecided(self, dataset: str, person: str) -> int:
+        """Return how many items a person has still to decide: of their part of a plan, or all."""
+        with self._reading(dataset, person) as (connection, row, _):
+            return blind.n_undecided(connection, row, person)
 
     def part(self, dataset: str, person: str) -> PersonProgress | None:
         """Return how far one person is with what the plan gives them; None without a plan."""
-        with self._reading(dataset, person) as (connection, row):
+        with self._reading(dataset, person) as (connection, row, _):
             settings = catalog.settings_of(connection, dataset)
             return (
                 assignment.part_of(connection, row, settings, person) if settings.overlap else None
@@ -516,18 +546,18 @@ class Store:
 
     def n_held(self, dataset: str, person: str) -> int:
         """Return how many items are reserved for a person who has not decided them."""
-        with self._reading(dataset, person) as (connection, row):
+        with self._reading(dataset, person) as (connection, row, _):
             return reservations.n_held(connection, row, person)
 
     def known_items(self, dataset: str, person: str) -> KnownItems:
         """Return which items with known answers a person was given."""
-        with self._reading(dataset, person) as (connection, row):
+        with self._reading(dataset, person) as (connection, row, _):
             return campaigns.known_items(connection, row, person)
 
     def known_ids(self, dataset: str) -> frozenset[str]:
         """Return the ids of all items whose answer is known."""
         self.require(Permission.READ, dataset)
-        with self._reading(dataset) as (connection, row):
+        with self._reading(dataset) as (connection, row, _):
             return campaigns.known_ids(connection, row)
 
     def give_test(self, dataset: str, person: str, attempt: int, n_items: int) -> None:
@@ -548,9 +578,9 @@ class Store:
 
     def entered(self, dataset: str) -> tuple[Entrance, ...]:
         """Return who has done a test or was let in."""
-        with self._reading(dataset) as (connection, row):
+        with self._reading(dataset) as (connection, row, sight):
             entrances = campaigns.entered(connection, row)
-            return tuple(test for test in entrances if self._concerns(row, test.reviewer))
+            return tuple(test for test in entrances if sight.concerns(test.reviewer))
 
     def confirm_read(self, dataset: str, person: str, version: int) -> None:
         """Store that a person has read a version of the guidelines; the first time counts."""
@@ -559,35 +589,36 @@ class Store:
 
     def readings(self, dataset: str) -> tuple[ReadGuidelines, ...]:
         """Return who has confirmed having read which version of the guidelines, and when."""
-        with self._reading(dataset) as (connection, row):
+        with self._reading(dataset) as (connection, row, sight):
             readings = campaigns.readings(connection, row)
-            return tuple(reading for reading in readings if self._concerns(row, reading.reviewer))
+            return tuple(reading for reading in readings if sight.concerns(reading.reviewer))
 
     def last_active(self, dataset: str) -> dict[str, datetime]:
         """Return when each person has last done anything to an item."""
-        with self._reading(dataset) as (connection, row):
+        with self._reading(dataset) as (connection, row, sight):
             times = campaigns.last_active(connection, row)
-            return {person: at for person, at in times.items() if self._concerns(row, person)}
+            return {person: at for person, at in times.items() if sight.concerns(person)}
 
     def n_operations(self, dataset: str) -> int:
         """Return how many operations all reviews of a dataset hold; it grows with every edit."""
-        with self._reading(dataset) as (connection, row):
+        with self._reading(dataset) as (connection, row, _):
             return catalog.n_operations(connection, row)
 
     def finished(self, dataset: str) -> tuple[FinishedItem, ...]:
         """Return which items each person finished, when and how fast; see ``assignment``."""
-        with self._reading(dataset) as (connection, row):
+        with self._reading(dataset) as (connection, row, sight):
             items_done = assignment.finished(connection, row)
-            return tuple(item for item in items_done if self._concerns(row, item.annotator))
+            return tuple(item for item in items_done if sight.concerns(item.annotator))
 
     def labels(self, dataset: str, reviewer: str | None = None) -> tuple[str, ...]:
         """Return the span labels in use in a dataset, or in one person's reviews of it.
 
         They come in the order in which anybody used them first.
         """
-        with self._reading(dataset) as (connection, row):
+        with self._reading(dataset) as (connection, row, sight):
             used = catalog.labels_in_use(connection, row)
-            own = used if reviewer is None else reviews.labels_used(connection, row, reviewer)
+            person = sight.name if sight.blind else reviewer
+            own = used if person is None else reviews.labels_used(connection, row, person)
             return tuple(label for label in used if label in own)
 
     # Reviews
@@ -596,8 +627,8 @@ class Store:
         self, dataset: str, item_id: str, reviewer: str, kind: AnnotatorKind = AnnotatorKind.PERSON
     ) -> Review:
         """Return one person's review of an item, or the gold labels; see ``read_review``."""
-        with self._reading(dataset, reviewer) as (connection, row):
-            return reviews.read_review(connection, row, item_id, reviewer, kind=kind)
+        with self._reading(dataset, reviewer) as (connection, row, sight):
+            return reviews.read_review(connection, row, item_id, reviewer, sight=sight, kind=kind)
 
     def suggestions_seen(self, dataset: str) -> dict[tuple[str, str], bool | None]:
         """Return whether suggestions were shown in each review; see ``reviews.suggestions_seen``.
@@ -605,7 +636,7 @@ class Store:
         That is no mark of anybody: whoever may read the dataset may know it.
         """
         self.require(Permission.READ, dataset)
-        with self._reading(dataset) as (connection, row):
+        with self._reading(dataset) as (connection, row, _):
             return reviews.suggestions_seen(connection, row)
 
     def apply(
@@ -625,5 +656,5 @@ class Store:
         self, dataset: str, item_id: str, reviewer: str, kind: AnnotatorKind = AnnotatorKind.PERSON
     ) -> ReviewState:
         """Return a review's state as its snapshot and log alone give it."""
-        with self._reading(dataset, reviewer) as (connection, row):
+        with self._reading(dataset, reviewer) as (connection, row, _):
             return reviews.rebuild(connection, row, item_id, reviewer, kind=kind)

@@ -80,7 +80,7 @@ def store() -> Store:
     """
     opened = _store()
     current_actor: Actor = _visitor()(opened)
-    return opened if current_actor is OWNER else opened.acting_as(current_actor)
+    return opened if current_actor is OWNER else opened.acting_as(current_actor, hides=True)
 
 
 @cache

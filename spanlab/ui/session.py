@@ -7,7 +7,6 @@ import getpass
 import streamlit as st
 
 from spanlab.schema import DatasetSummary
-from spanlab.storage.blind import seen_by, sees_others
 from spanlab.storage.datasets import summary_of
 from spanlab.storage.store import Store
 from spanlab.ui.common import kept, store
@@ -40,7 +39,9 @@ def session_reviewer(dataset: str) -> str:
 
 def seen_store(summary: DatasetSummary) -> Store:
     """Return the database as the reviewer of this session may see a dataset in it."""
-    return seen_by(store(), summary, session_reviewer(summary.name))
+    if not summary.settings.always_blind:
+        return store()
+    return store().seen_by(summary.name, session_reviewer(summary.name))
 
 
 def seen_summary(summary: DatasetSummary) -> DatasetSummary:
@@ -48,7 +49,8 @@ def seen_summary(summary: DatasetSummary) -> DatasetSummary:
     if not summary.settings.always_blind:
         return summary
     name = ask_reviewer(summary)
-    if sees_others(store(), summary, name):
+    look = store().seen_by(summary.name, name)
+    if not look.sight(summary.name).blind:
         st.caption(
             "Reviewed blind. You see what everybody marked: you have no item left to review."
         )
@@ -58,7 +60,7 @@ def seen_summary(summary: DatasetSummary) -> DatasetSummary:
         "This dataset is reviewed blind: until you have decided all of your items, you see only "
         f"detectors' and your own annotations{exception}. People who do not review it see all."
     )
-    return summary_of(seen_store(summary), summary.name)
+    return summary_of(look, summary.name)
 
 
 def _login() -> str:
@@ -71,4 +73,4 @@ def _login() -> str:
 
 def seen_fingerprint(summary: DatasetSummary) -> tuple[object, ...]:
     """Return what tells that a dataset has changed, or is seen by somebody else."""
-    return *summary.fingerprint, seen_store(summary).reader
+    return *summary.fingerprint, seen_store(summary).sight(summary.name)

@@ -25,7 +25,6 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import Store
-from spanlab.storage.blind import BlindStore
 from spanlab.storage.campaigns import Entrance
 
 MakeRecord = Callable[..., Record]
@@ -65,6 +64,9 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "labels": (_SEE, lambda store, name: store.labels(name)),
     "review": (_SEE, lambda store, name: store.review(name, "a", "Anna")),
     "rebuild": (_SEE, lambda store, name: store.rebuild(name, "a", "Anna")),
+    "sight": (_READ, lambda store, name: store.sight(name)),
+    "seen_by": (_READ, lambda store, name: store.seen_by(name, "Anna")),
+    "n_undecided": (_SEE, lambda store, name: store.n_undecided(name, "Anna")),
     "own_name": (_SEE, lambda store, name: store.own_name(name)),
     "n_held": (_SEE, lambda store, name: store.n_held(name, "Anna")),
     "known_items": (_SEE, lambda store, name: store.known_items(name, "Anna")),
@@ -193,11 +195,10 @@ def test_who_reviews_blind_sees_nothing_of_others_however_they_ask(filled: Store
             METHODS[method][1](anna, "ours")
     (summary,) = anna.datasets()
     assert summary.annotators == ()
-    shown = summary.settings.model_copy(update={"shown_when_done": True})
-    for disguised in (BlindStore(anna, "Ben", summary.settings), BlindStore(anna, "Anna", shown)):
-        with pytest.raises(AccessError, match="blind here"):
-            disguised.record("ours", "a")
-    blind = BlindStore(anna, "Anna", summary.settings)
+    with pytest.raises(AccessError, match="blind here"):
+        anna.seen_by("ours", "Ben")
+    blind = anna.acting_as(anna.actor, hides=True)
+    assert blind.seen_by("ours", "Ben").record("ours", "a").annotations == ()
     assert blind.record("ours", "a").annotations == ()
     assert blind.review("ours", "a", "Anna").record.annotations == ()
     assert next(iter(blind.records("ours"))).annotations == ()
@@ -205,6 +206,16 @@ def test_who_reviews_blind_sees_nothing_of_others_however_they_ask(filled: Store
         blind.review("ours", "a", "Ben")
     with pytest.raises(AccessError):
         blind.review("ours", "a", "adjudicated", AnnotatorKind.GOLD)
+
+
+def test_what_is_hidden_from_a_reviewer_is_in_no_methods_answer(filled: Store) -> None:
+    filled.change_settings("ours", lambda old: old.model_copy(update={"always_blind": True}))
+    anna = _anna(filled, Role.ANNOTATOR)
+    hiding = anna.acting_as(anna.actor, hides=True)
+    for method, (permission, call) in METHODS.items():
+        if permission is _SEE or method == "sight":
+            told = repr(call(hiding, "ours"))
+            assert "Ben" not in told and "Cem" not in told, method
 
 
 def test_versions_and_what_is_elsewhere_are_not_there_for_annotators(filled: Store) -> None:

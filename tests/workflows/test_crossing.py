@@ -68,7 +68,6 @@ from spanlab.schema import (
 from spanlab.scoring.annotators import compare_dataset, list_items, open_record
 from spanlab.scoring.votes import vote_dataset
 from spanlab.storage import Store
-from spanlab.storage.blind import BlindStore, reviewed_by
 from spanlab.storage.datasets import copy_as_gold, rename_annotator
 from spanlab.systems.safe.results import reasoning_results
 from spanlab.systems.veritrail.stages import error_stages
@@ -147,6 +146,11 @@ def _writes(*sent: dict[str, Any], reviewer: str = "Anna", adjudicating: bool = 
     return lambda mine: apply_writes(mine, sent, reviewer, adjudicating=adjudicating)
 
 
+def _hiding(mine: Store) -> Store:
+    """The store that pages have."""
+    return mine.acting_as(mine.actor, hides=True)
+
+
 def _asks(
     dataset: str = "ours", reviewer: str = "Anna", author: str | None = None, **message: object
 ) -> Attempt:
@@ -155,7 +159,7 @@ def _asks(
     place = ReviewQueue(dataset, QueueQuery(reviewer=reviewer, **query), None, author)
 
     def attempt(mine: Store) -> object:
-        read = mine if author else reviewed_by(mine, dataset)
+        read = mine if author else _hiding(mine)
         return exchange(read, place, EditorMessage.read({"place": place.id, **message})).json
 
     return attempt
@@ -176,11 +180,6 @@ def _exports(dataset: str, **choice: Any) -> Attempt:
         return written.getvalue().decode(errors="replace")
 
     return attempt
-
-
-def _disguised(name: str, shown: bool) -> Attempt:
-    settings = DatasetSettings(always_blind=True, shown_when_done=shown)
-    return lambda mine: BlindStore(mine, name, settings).record("ours", "a")
 
 
 BEN = f"Ben {SECRET}"
@@ -268,8 +267,7 @@ BLIND: dict[str, Attempt] = {  # beside these, an annotator who reviews blind
     "orders by what others said": _table(order="disagreement"),
     "reads traces past the editor": lambda mine: traces.traced_annotation(mine, "ours", "a", BEN),
     "reads the record": lambda mine: open_record(mine, "ours", "a"),
-    "reads as Ben in a store for Ben": _disguised(BEN, shown=False),
-    "reads as if shown once done": _disguised("Anna", shown=True),
+    "reads as Ben in a store for Ben": lambda mine: mine.seen_by("ours", BEN).record("ours", "a"),
     "reads labels": lambda mine: review.labels(mine, "ours", QueueQuery(reviewer="Anna")),
     "reads who has finished what": lambda mine: mine.finished("ours"),
     "reads how far others are with the plan": lambda mine: mine.plan("ours"),
@@ -359,6 +357,15 @@ def test_nobody_gets_past_their_role(
         assert is_refused or name in ANSWERED, name
         assert ELSEWHERE not in got, name
         assert role is not Role.ANNOTATOR or SECRET not in got.replace(BEN, ""), name
+        assert _everything(store) == before, name
+
+
+def test_what_pages_read_holds_nothing_that_is_hidden_from_a_reviewer(store: Store) -> None:
+    mine = _hiding(_acting(store, Role.ANNOTATOR))
+    before = _everything(store)
+    for name, attempt in BLIND.items():
+        got, _ = _tried(attempt, mine)
+        assert SECRET not in got.replace(BEN, ""), name
         assert _everything(store) == before, name
 
 

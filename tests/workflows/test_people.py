@@ -28,7 +28,6 @@ from spanlab.review.adjudication import check_adjudicator
 from spanlab.review.writes import AddedEvidence, add_evidence
 from spanlab.schema import ADJUDICATED, Annotation, AnnotatorKind, Item, Record, Role, Span
 from spanlab.storage import Store
-from spanlab.storage.blind import seen_by
 from spanlab.storage.datasets import copy_as_gold, summary_of
 
 ANSWER = "0123456789"
@@ -174,8 +173,7 @@ def test_an_annotator_is_scored_by_what_they_may_not_see_and_leads_nothing(store
     change_known(store, "d", {"test_items": 2})
     store.access.sign_in("oidc:ada", "Ada")
     store.access.grant("oidc:ada", Role.ANNOTATOR, "d")
-    bound = store.acting_as(store.access.actor("oidc:ada"))
-    mine = seen_by(bound, summary_of(bound, "d"), "Ada")
+    mine = store.acting_as(store.access.actor("oidc:ada"), hides=True)
     begin_test(mine, "d", "Ada")
     for item in entrance_of(mine, "d", "Ada").items:
         assert mine.record("d", item).annotations == ()
@@ -257,7 +255,7 @@ def test_who_does_not_review_sees_all_and_who_does_when_all_is_decided(store: St
     _mark(store, "item 0", "Ada", 0, 4)
 
     def shown(name: str) -> set[str]:
-        record = seen_by(store, summary_of(store, "d"), name).record("d", "item 0")
+        record = store.seen_by("d", name).record("d", "item 0")
         return {annotation.annotator for annotation in record.annotations}
 
     _mark(store, "item 1", "Ben", 0, 4)
