@@ -42,7 +42,11 @@ def detect(path: Path, name: str | None = None, encoding: str | None = None) -> 
     Raises:
         InputError: it is missing, empty, not text, or of no or more than one known format.
     """
-    file = InputFile(path, name or str(path), encoding=encoding)
+    return recognise(InputFile(path, name or str(path), encoding=encoding))
+
+
+def recognise(file: InputFile) -> str:
+    """Return the name of a file's format; raises as ``detect`` does."""
     if owner := _owner_of(file):
         return owner
     head = file.head()
@@ -111,7 +115,7 @@ def _first_value(file: InputFile) -> list[dict[str, object]]:
         value = value[0] if isinstance(value, list) and value else value
     elif printed_object := next(_read_printed(file), None):
         value = printed_object
-    elif file.path.stat().st_size > _LOADED and is_single(file):
+    elif file.size > _LOADED and is_single(file):
         value = names_in(file)
     else:
         value = file.load()

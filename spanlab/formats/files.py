@@ -28,6 +28,7 @@ from spanlab.formats.containers import GZIP, plain_path
 from spanlab.formats.limits import DENSEST, BoundedStream, longest, record_limit, too_large, weight
 
 BOM = b"\xef\xbb\xbf"
+IN_MEMORY = Path(os.devnull)  # where nothing else is found, whatever is looked for beside a file
 # An escape of the first half of a pair without the second one, or the other way round.
 _LONE_SURROGATE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
@@ -107,13 +108,22 @@ class FileRow(NamedTuple):
 class InputFile:
     """A file to read; ``name`` is what messages call it, ``limit`` the largest record's memory.
 
-    ``encoding`` is that of its text; None for UTF-8, or what its byte order mark says.
+    ``encoding`` is that of its text; None for UTF-8, or what its byte order mark says. ``data`` is
+    what it holds where that is in memory, with ``IN_MEMORY`` as its path; ``unit`` says what its
+    lines are called.
     """
 
     path: Path
     name: str
     limit: int = field(default_factory=record_limit)
     encoding: str | None = None
+    data: bytes | None = field(default=None, repr=False)
+    unit: str = "line"
+
+    @property
+    def size(self) -> int:
+        """How many bytes the file has, as it is packed; it must be there."""
+        return self.path.stat().st_size if self.data is None else len(self.data)
 
     def packed(self) -> bool:
         """Say whether the file is packed with gzip; it must be there."""
@@ -127,6 +137,9 @@ class InputFile:
         Raises:
             InputError: it is missing, a directory, unreadable, or what it is packed in is broken.
         """
+        if self.data is not None:
+            yield io.BytesIO(self.data)
+            return
         if self.path.is_dir():
             raise InputError("this is a directory", file=self.name, expected="a file")
         try:
@@ -137,8 +150,8 @@ class InputFile:
                     yield plain
                     return
                 with gzip.open(plain) as unpacked:
-                    size = self.path.stat().st_size
-                    bounded = BoundedStream(cast(BinaryIO, unpacked), size, self.limit, self.name)
+                    stream = cast(BinaryIO, unpacked)
+                    bounded = BoundedStream(stream, self.size, self.limit, self.name)
                     yield io.BufferedReader(bounded, _BUFFER)
         except FileNotFoundError:
             raise InputError("there is no such file", file=self.name) from None
@@ -198,8 +211,9 @@ class InputFile:
                     break
             yield row, begin
 
-    def row(self, line: int, raw: bytes, unit: str = "line", number: int = 0) -> FileRow:
+    def row(self, line: int, raw: bytes, unit: str = "", number: int = 0) -> FileRow:
         """Return a record's row, which refuses to be read if it is too large."""
+        unit = unit or self.unit
         # A record that is short enough whatever stands in it, as nearly all are, is not counted.
         if len(raw) * DENSEST <= self.limit or weight(raw) <= self.limit:
             return FileRow(line, _storable(raw), unit, number)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from spanlab.base.errors import InputError, UsageError
 from spanlab.formats.common_labels import in_common_labels
 from spanlab.formats.contexts import ContextFiles
-from spanlab.formats.detect import detect, table_of
+from spanlab.formats.detect import recognise, table_of
 from spanlab.formats.field_report import FieldReport
 from spanlab.formats.files import InputFile
 from spanlab.formats.known.tabular import MappedReader, RecordLayout, TableReader
@@ -29,11 +29,11 @@ class PlacedRecord(NamedTuple):
     unit: str = "line"
 
 
-def read(path: Path, options: ReadOptions | None = None) -> Iterator[Record]:
+def read(path: Path | InputFile, options: ReadOptions | None = None) -> Iterator[Record]:
     """Return the records of a file, one after the other as they are asked for.
 
     Args:
-        path: the file, possibly packed with gzip.
+        path: the file, possibly packed with gzip, or what holds it in memory.
         options: how to read it; by default strictly, with the format told from the content.
 
     Returns:
@@ -49,13 +49,13 @@ def read(path: Path, options: ReadOptions | None = None) -> Iterator[Record]:
 
 
 def read_placed(
-    path: Path, options: ReadOptions | None = None
+    path: Path | InputFile, options: ReadOptions | None = None
 ) -> Generator[PlacedRecord, None, None]:
     """Return what ``read`` returns, each record with its place in the file."""
     read_options = options or ReadOptions()
-    file = _input_file(path, read_options)
+    file = path if isinstance(path, InputFile) else _input_file(path, read_options)
     reader = _make_reader(file, read_options)
-    if not (path.is_dir() and reader.reads_folders):
+    if not (file.path.is_dir() and reader.reads_folders):
         file.head()
     contexts = ContextFiles(read_options.contexts) if read_options.contexts is not None else None
     return _records(reader, file, read_options, contexts)
@@ -84,7 +84,7 @@ def _input_file(path: Path, options: ReadOptions) -> InputFile:
 def _make_reader(file: InputFile, options: ReadOptions) -> FormatReader:
     name = options.format
     if name == "auto":
-        name = detect(file.path, options.name, options.encoding)
+        name = recognise(file)
     table = table_of(file)
     if options.columns and options.format == "auto" and name == "claims":
         name = (

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from spanlab.base.errors import InputError
+from spanlab.formats.files import InputFile
 from spanlab.formats.read_options import ReadOptions, RejectedRecord
 from spanlab.formats.readers import read_placed
 
@@ -81,7 +82,7 @@ def repeated_id(name: str, expected: str) -> InputError:
 
 def told_together(
     error: InputError,
-    files: Sequence[Path],
+    files: Sequence[Path | InputFile],
     options: ReadOptions,
     taken: Callable[[str], InputError] | None = None,
 ) -> InputError:
@@ -120,7 +121,7 @@ class _Found:
         self._taken = taken
         self._seen: set[str] = set()
 
-    def read(self, file: Path, options: ReadOptions) -> None:
+    def read(self, file: Path | InputFile, options: ReadOptions) -> None:
         names = ("on_warning", "on_response", "on_questions", "on_fields")
         callbacks = {**dict.fromkeys(names, lambda *_: None), "on_reject": self._reject}
         with closing(read_placed(file, options.model_copy(update=callbacks))) as placed:

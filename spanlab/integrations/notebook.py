@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Protocol, TypeAlias
 
 from pydantic import BaseModel, Field, ValidationError
@@ -30,7 +28,7 @@ from spanlab.detection.request import (
 from spanlab.detection.selection import DetectorSelection
 from spanlab.detection.specifications import specifications
 from spanlab.formats import ReadOptions, read, write
-from spanlab.formats.files import replacing
+from spanlab.formats.files import IN_MEMORY, InputFile, replacing
 from spanlab.formats.hub import PREFIX, fetch_dataset
 from spanlab.formats.reader import passages_of
 from spanlab.formats.writers import format_of, select_annotator
@@ -62,7 +60,6 @@ SpanFunction: TypeAlias = Callable[[Item], Iterable[Span | tuple[int, int]]]
 AnyDetector: TypeAlias = str | DetectorSelection | Spec | Detector | LocalDetector | SpanFunction
 _CHOICES = DetectorSelection | DetectorSpec | EnsembleSpec
 _ROWS = "rows"  # what errors call rows in memory
-_LINE = re.compile(rf"^{_ROWS}, line ")
 
 
 class MarkedAnnotation(Annotation):
@@ -134,33 +131,26 @@ def _read(source: str | Path | Iterable[Any], options: ReadOptions) -> Iterable[
 
 def _read_rows(source: Iterable[Any], options: ReadOptions) -> Iterator[Record]:
     """Read rows as if they were lines of a file: whatever is known of files is known of them."""
-    rows = _rows_of(source)
-    with TemporaryDirectory() as folder:
-        file = Path(folder, f"{_ROWS}.jsonl")
-        with file.open("wb") as stream:
-            for number, row in enumerate(rows, start=1):
-                cells = _fields_of(row)
-                if cells is None:
-                    raise InputError(
-                        "a row is not a dict",
-                        found=type(row).__name__,
-                        expected="a list of dicts, such as {'question': …, 'answer': …}; a path as "
-                        "a text of its own",
-                    ).at(file=_ROWS, line=number, unit="row")
-                plain = _plain(cells)
-                stream.write(to_json(plain, inf_nan_mode="null", fallback=_to_json_value) + b"\n")
-        if not file.stat().st_size:
-            return
-        reading = options.model_copy(update={"name": _ROWS})
-        try:
-            yield from read(file, reading)
-        except InputError as error:
-            together = told_together(error, [file], reading)
-            if error.file == _ROWS and error.unit == "line":
-                together.unit = "row"
-                lines = (_LINE.sub(f"{_ROWS}, row ", line) for line in together.others)
-                together.others = tuple(lines)
-            raise together from error.__cause__
+    lines = b"".join(_line(number, row) for number, row in enumerate(_rows_of(source), start=1))
+    if not lines:
+        return
+    file = InputFile(IN_MEMORY, _ROWS, data=lines, unit="row")
+    try:
+        yield from read(file, options)
+    except InputError as error:
+        raise told_together(error, [file], options) from error.__cause__
+
+
+def _line(number: int, row: Any) -> bytes:
+    cells = _fields_of(row)
+    if cells is None:
+        raise InputError(
+            "a row is not a dict",
+            found=type(row).__name__,
+            expected="a list of dicts, such as {'question': …, 'answer': …}; a path as a text of "
+            "its own",
+        ).at(file=_ROWS, line=number, unit="row")
+    return to_json(_plain(cells), inf_nan_mode="null", fallback=_to_json_value) + b"\n"
 
 
 def _rows_of(source: Any) -> Iterable[Any]:

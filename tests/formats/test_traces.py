@@ -214,8 +214,13 @@ def test_traces_of_one_file_are_told_apart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "broken",
-    [{"resourceSpans": [{"scopeSpans": [{}]}]}, otlp({"name": "without a trace"})],
-    ids=["no spans", "no trace"],
+    [
+        {"resourceSpans": [{"scopeSpans": [{}]}]},
+        otlp({"name": "without a trace"}),
+        otlp({**ALL[0], "parentSpanId": {"id": "s1"}}),
+        otlp({**ALL[0], "spanId": ["s1"]}),
+    ],
+    ids=["no spans", "no trace", "a dict as parent", "a list as id"],
 )
 def test_what_is_no_span_is_refused_by_line(tmp_path: Path, broken: object) -> None:
     path = lines(tmp_path / "traces.jsonl", [otlp(*ALL), broken])

@@ -113,7 +113,7 @@ class JsonReader(MappedReader):
     @cached_property
     def _shared(self) -> dict[str, Any]:
         """The question and passages of all records, where they stand beside their list."""
-        if self._list is None or self._file.path.stat().st_size > self._file.limit:
+        if self._list is None or self._file.size > self._file.limit:
             return {}
         whole = self._file.load()
         given = _without_lists(whole) if isinstance(whole, dict) else {}

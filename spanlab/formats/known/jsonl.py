@@ -155,7 +155,7 @@ def asked_by(row: FileRow, file: str) -> dict[str, tuple[Question, ...]]:
     try:
         line = _QuestionsLine.model_validate_json(row.raw)
     except ValidationError as error:
-        raise input_error(error).at(file=file, line=row.line) from None
+        raise input_error(error).at(file=file, line=row.line, unit=row.unit) from None
     return {"attributes": line.asks.attributes, "questions": line.asks.questions}
 
 

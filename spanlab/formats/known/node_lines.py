@@ -78,16 +78,14 @@ class NodeLines:
         try:
             line = _NodeLine.model_validate_json(row.raw)
         except ValidationError as error:
-            raise input_error(error).at(file=self._file, line=row.line) from None
+            raise input_error(error).at(file=self._file, line=row.line, unit=row.unit) from None
         collected = self._processes.setdefault(line.process, _CollectedProcess())
         if collected.checked is not None:
             raise InputError(
                 f"a node of the process {line.process!r} after an item that came from it",
-                file=self._file,
-                line=row.line,
                 found=line.node.id,
                 expected="all nodes of a process before its items",
-            )
+            ).at(file=self._file, line=row.line, unit=row.unit)
         self._size += _NODE + 2 * len(line.node.text)
         if self._size > TOGETHER * self._limit:
             raise too_many("what the processes hold", self._limit, self._file, row.line)

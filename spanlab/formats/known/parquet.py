@@ -52,7 +52,7 @@ class ParquetReader(SchemaReader):
 
     def _cells(self) -> Iterator[CellsRow]:
         columns = self._names()
-        budget = most_unpacked(self._file.path.stat().st_size, self._file.limit)
+        budget = most_unpacked(self._file.size, self._file.limit)
         line = 0
         with self.open_table() as table:
             for group in range(table.num_row_groups):
@@ -101,7 +101,7 @@ def _safe_rows(group: Any, columns: Sequence[str], file: InputFile) -> int:
     for page in (page for chunk in chunks for page in _pages(chunk, file)):
         size += page.size
         repeated += page.size if page.is_dictionary else 0
-    if size > most_unpacked(file.path.stat().st_size, file.limit):
+    if size > most_unpacked(file.size, file.limit):
         raise too_large(UNPACKED, file.limit, file=file.name)
     elements = sum(chunk.num_values for chunk in chunks) - len(chunks) * group.num_rows
     if elements * _LEVELS > file.limit:

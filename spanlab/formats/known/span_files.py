@@ -230,6 +230,8 @@ def _at(source: Any, place: str) -> Any:
 
 def _id(value: Any) -> Any:
     """Return an id in hexadecimal digits, which MLflow and protobuf's JSON have in base64."""
+    if isinstance(value, dict | list):
+        raise TypeError(f"an id is a text or a number, found {str(value)[:60]!r}")
     if isinstance(value, str) and value.endswith("="):
         return b64decode(value).hex()
     return value.removeprefix("0x") if isinstance(value, str) else value

@@ -81,12 +81,11 @@ class TraceReader(reader.FormatReader):
                         sources.setdefault(str(span["id"]), []).append(source)
                     traces.setdefault(span["trace"], []).append(span)
             except (ValueError, TypeError, AttributeError, KeyError) as error:
-                raise InputError(
-                    f"not an OpenTelemetry span: {error}", file=self._file.name, line=row.line
-                ) from None
+                wrong = InputError(f"not an OpenTelemetry span: {error}")
+                raise wrong.at(file=self._file.name, line=row.line, unit=row.unit) from None
         for trace, spans in traces.items():
             for number, turn in turns_in(spans):
-                yield FileRow(lines[trace], to_json(turn), turn=number)
+                yield FileRow(lines[trace], to_json(turn), self._file.unit, turn=number)
 
     def _requests(self) -> Iterator[FileRow]:
         """Yield what holds spans; lines of a log between them are no JSON objects."""
@@ -96,7 +95,7 @@ class TraceReader(reader.FormatReader):
         elif head.lstrip().startswith(b"["):
             yield from self._file.rows()
         elif is_single(self._file):
-            yield FileRow(1, to_json(self._file.load()))
+            yield FileRow(1, to_json(self._file.load()), self._file.unit)
         else:
             yield from (
                 row for row in printed_objects(self._file) if row.beginning.startswith(b"{")
