@@ -103,6 +103,8 @@ class Store:
 
         ``name`` is what they are called where they review: see ``sight_of_reviewer``.
         """
+        if name is None and self.actor.may(Permission.ADMINISTER):
+            return self._seen.get(dataset, EVERYTHING)
         with self._reading(dataset, many=True) as (connection, row, sight):
             if name is None or sight.blind:
                 return sight

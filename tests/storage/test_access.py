@@ -209,6 +209,9 @@ def test_who_reviews_blind_sees_nothing_of_others_however_they_ask(filled: Store
 
 
 def test_what_is_hidden_from_a_reviewer_is_in_no_methods_answer(filled: Store) -> None:
+    filled.apply("ours", "b", "Ben", [SentOperation("s", 1, 0, _DONE)])
+    filled.enter("ours", _LET_IN)
+    filled.confirm_read("ours", "Ben", 1)
     filled.change_settings("ours", lambda old: old.model_copy(update={"always_blind": True}))
     anna = _anna(filled, Role.ANNOTATOR)
     hiding = anna.acting_as(anna.actor, hides=True)
