@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import webbrowser
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -52,8 +53,6 @@ def _has_display() -> bool:
 
 
 def _open_page(topic: str) -> None:
-    import webbrowser
-
     from spanlab.base.guide import write_html
     from spanlab.base.settings import Settings
 

@@ -11,8 +11,10 @@ from typing import Annotated, NoReturn
 import typer
 
 from spanlab.base.errors import InputError, UsageError, missing_package
+from spanlab.base.settings import Settings
 from spanlab.cli.inputs import LogJson, OptionsWithout, takes_options
 from spanlab.detection.selection import DetectorSelection
+from spanlab.schema import Permission
 
 
 def serve(
@@ -180,9 +182,7 @@ def mcp(
     spanlab mcp --detector papelo --search brave --model gpt-4o-mini --option n=3
     spanlab mcp --source wikipedia --source papers  # these sources alone, without a detector
     """
-    from spanlab.base.settings import Settings
     from spanlab.integrations.offers import ServiceOffers
-    from spanlab.schema import Permission
     from spanlab.storage import Store
 
     try:
@@ -236,7 +236,6 @@ def api(
     SPANLAB_API_KEY=a-key-of-sixteen-characters spanlab api --detector offline
     SPANLAB_API_KEY=a-key-of-sixteen-characters spanlab api --detector veritrail --option samples=3
     """
-    from spanlab.base.settings import Settings
     from spanlab.cli import servers as serving
     from spanlab.integrations.offers import ServiceOffers
     from spanlab.jobs import start_embedded_worker

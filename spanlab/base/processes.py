@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import resource
 import signal
 import sys
 import threading
@@ -321,7 +322,6 @@ def _limit(name: str, most: int) -> None:
     """Set a limit of this process, where the system has it."""
     if sys.platform == "win32":
         return
-    import resource
 
     kind = getattr(resource, name)
     _, hard = resource.getrlimit(kind)

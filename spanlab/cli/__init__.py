@@ -12,7 +12,7 @@ import warnings
 from typing import Any
 
 from spanlab.base.errors import DeprecatedWarning, SpanlabError, UsageError
-from spanlab.base.redaction import bound_logs
+from spanlab.base.redaction import bound_logs, visible
 
 
 def main() -> None:
@@ -65,8 +65,6 @@ def _run() -> None:
 
 
 def _say(message: str, status: int) -> int:
-    from spanlab.base.redaction import visible
-
     sys.stderr.write(f"spanlab: {visible(message)}\n")
     return status
 

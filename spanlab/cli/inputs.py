@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import typer
 
 from spanlab.base.errors import InputError, UsageError
+from spanlab.base.fields import storable
 from spanlab.base.options import Option, OptionModel, options_in
 
 _TYPES: dict[str, Any] = {
@@ -228,8 +229,6 @@ def read_text(path: Path) -> str:
     Raises:
         InputError: there is no such file, it is larger, or no UTF-8.
     """
-    from spanlab.base.fields import storable
-
     try:
         with path.open("rb") as file:
             text = file.read(_TEXT_MOST + 1)

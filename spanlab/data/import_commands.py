@@ -11,6 +11,7 @@ from spanlab.base.errors import UsageError
 from spanlab.cli import console, inputs
 from spanlab.cli.inputs import takes_options
 from spanlab.data.import_files import in_folders
+from spanlab.data.import_preview import preview_import
 from spanlab.data.importing import ImportOptions, RejectsFile, describe_fields, import_files
 from spanlab.data.joining import join_annotations
 from spanlab.data.predictions import import_predictions
@@ -18,6 +19,7 @@ from spanlab.output.figures import counted, named_ids
 from spanlab.schema import AnnotatorKind
 from spanlab.search.index import build
 from spanlab.storage import Store
+from spanlab.storage.datasets import questions_of
 
 
 @takes_options
@@ -88,16 +90,12 @@ def import_command(
     if options.asked and (len(paths) != 1 or not paths[0].is_dir()):
         raise UsageError("--query and --answer go with one folder: the output of GraphRAG")
     if dry_run:
-        from spanlab.data.import_preview import preview_import
-
         preview = preview_import(paths, options)
         console.write_tables(preview.tables())
         _warn(preview.warning)
         return
     question_settings = None
     if questions is not None:
-        from spanlab.storage.datasets import questions_of
-
         question_settings = questions_of(inputs.read_text(questions))
     target = rejects or Path(f"{dataset.replace('/', '_')}.rejects.jsonl")
     with RejectsFile(target) as left_out:

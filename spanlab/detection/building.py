@@ -14,6 +14,7 @@ from spanlab.base.errors import UnnamedModelError, UsageError
 from spanlab.base.inbound import brought, foreign
 from spanlab.base.settings import Settings
 from spanlab.detection.base import BatchDetector, Detector, DetectorKit, LocalDetector
+from spanlab.detection.ensemble import Ensemble, EnsembleVote
 from spanlab.detection.entry import asks_models, entry_of
 from spanlab.detection.local import BatchCollector, in_executor
 from spanlab.detection.spec import DetectorSpec, EnsembleSpec, Spec
@@ -69,8 +70,6 @@ def build(
         return in_executor(spec.signs, partial(_annotate, spec), executor)
     meter, settings = meter or Meter(), settings or Settings.read()
     if isinstance(spec, EnsembleSpec):
-        from spanlab.detection.ensemble import Ensemble, EnsembleVote
-
         members = [
             build(member, meter, settings, executor, cached=cached) for member in spec.members
         ]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spanlab.base.errors import UsageError
-from spanlab.cli import console
+from spanlab.cli import console, inputs
 from spanlab.cli.inputs import OptionsAmong, Output, SpanCleanup, takes_options
 from spanlab.detection import Spec, asks_models
 from spanlab.detection.file_run import FileRun, FileRunCounts
@@ -23,6 +23,7 @@ from spanlab.detection.request import (
     request_of,
     request_with_options,
 )
+from spanlab.detection.specifications import remarks_on, specifications
 from spanlab.formats import WRITABLE, ReadOptions, detect, format_of, read, write
 from spanlab.output.figures import counted
 from spanlab.output.wording import usage_in_words
@@ -61,9 +62,6 @@ def annotate(
     spanlab annotate val/*.jsonl --contexts contexts/ --detector offline -o pred.jsonl
     spanlab annotate outputs.csv --column answer=reply --detector offline -o pred.csv
     """
-    from spanlab.cli import console, inputs
-    from spanlab.detection.specifications import remarks_on, specifications
-
     specs = specifications(options)
     for remark in remarks_on(specs):
         console.say(remark)
@@ -115,8 +113,6 @@ def vote(
     spanlab vote mine --annotators offline,anna,ben --name majority
     spanlab vote val.jsonl --gold-annotators --cleanup mushroom -o voted.jsonl
     """
-    from spanlab.cli import console, inputs
-
     if gold_annotators and annotators is not None:
         raise UsageError("either --annotators or --gold-annotators says who votes, not both")
     if gold_annotators and weighted:

@@ -8,6 +8,8 @@ import typer
 
 from spanlab.base.redaction import visible
 from spanlab.cli.inputs import OptionsAmong, takes_options
+from spanlab.detection import BrokenDetector, installed, spec_of
+from spanlab.detection.entry import options_of
 from spanlab.detection.selection import DetectorSelection
 
 if TYPE_CHECKING:
@@ -28,9 +30,6 @@ def detectors(
     spanlab detectors
     spanlab detectors ucsc > mine.json
     """
-    from spanlab.detection import BrokenDetector, installed, spec_of
-    from spanlab.detection.entry import options_of
-
     if name is not None:
         typer.echo(spec_of(name).model_dump_json(indent=2, exclude_unset=True))
         return

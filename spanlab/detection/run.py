@@ -17,7 +17,7 @@ from spanlab.base.runtime import rarely_collected
 from spanlab.detection.base import DetectorResult
 from spanlab.detection.ensemble import Ensemble, ItemOutcome
 from spanlab.detection.request import RunRequest
-from spanlab.schema import USUAL_LABELS, Annotation, AnnotatorKind, Record, Status
+from spanlab.schema import USUAL_LABELS, Annotation, AnnotatorKind, QueueQuery, Record, Status
 from spanlab.schema.progress import FailedItem
 from spanlab.storage.datasets import summary_of
 
@@ -277,8 +277,6 @@ def unfinished_positions(store: Store, request: RunRequest) -> NDArray[np.int64]
 
 
 def _positions(store: Store, dataset: str, name: str, status: Status) -> NDArray[np.int64]:
-    from spanlab.schema import QueueQuery
-
     query = QueueQuery(reviewer=name, status=status)
     return np.asarray(store.positions(dataset, query), dtype=np.int64)
 

@@ -22,6 +22,7 @@ from spanlab.base.settings import read_json
 from spanlab.detection.entry import DetectorEntry, entries, entry_of, installed
 from spanlab.models import ModelChoice
 from spanlab.models.choice import Options, options_for, options_of_environment
+from spanlab.models.refusals import learnt_of
 from spanlab.schema import Name, unique
 from spanlab.search.spec import RetrieverSpec
 
@@ -130,8 +131,6 @@ class DetectorSpec(FrozenModel):
         Raises:
             UsageError: an option or an address is unusable.
         """
-        from spanlab.models.refusals import learnt_of
-
         addresses = self.addresses(role)
         layers = (
             entry_of(self.detector).asked,

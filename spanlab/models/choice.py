@@ -326,8 +326,6 @@ class ModelChoice(ModelOptions):
 
 
 def _first_problem(error: ValueError) -> str:
-    from pydantic import ValidationError
-
     if not isinstance(error, ValidationError):
         return str(error)
     problem = error.errors(include_input=False)[0]

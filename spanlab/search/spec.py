@@ -28,6 +28,8 @@ from spanlab.search.endpoint import SearchEndpoint, price_per_search
 from spanlab.search.provider import ProviderName
 from spanlab.search.providers import PROVIDERS
 from spanlab.search.results import ResultShape
+from spanlab.search.search import SearchApi
+from spanlab.search.search_model import SearchModelRetriever, search_choice
 from spanlab.search.source import KIND, PassageSource, source_kinds
 
 WRITER = "retrieval"  # the role of the model that writes claims and translates
@@ -114,8 +116,6 @@ class WebSpec(_SearchSource):
     model: ModelChoice | None = None
 
     def _open(self, meter: Meter, settings: Settings) -> Retriever:
-        from spanlab.search.search_model import SearchModelRetriever, search_choice
-
         cache = answer_cache(settings, "retrieval")
         return SearchModelRetriever(self.model or search_choice(), meter, cache, self.k)
 
@@ -132,8 +132,6 @@ class SearchSpec(_SearchSource):
     shape: ResultShape | None = None
 
     def _open(self, meter: Meter, settings: Settings) -> Retriever:
-        from spanlab.search.search import SearchApi
-
         cache = answer_cache(settings, "retrieval")
         return SearchApi(self.endpoint(), cache, k=self.k, meter=meter, name=self.provider or "")
 

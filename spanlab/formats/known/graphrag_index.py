@@ -27,6 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spanlab.base.errors import InputError
 from spanlab.formats.files import FileRow, InputFile
+from spanlab.formats.known.parquet import table
 from spanlab.formats.reader import input_error
 from spanlab.schema import ProcessNode
 
@@ -229,8 +230,6 @@ class _RowPlace(NamedTuple):
 
 
 def _rows(folder: InputFile, name: str, kind: type[_M]) -> Iterator[tuple[_M, _RowPlace]]:
-    from spanlab.formats.known.parquet import table
-
     file = part(folder, f"{name}.parquet")
     columns = list(kind.model_fields)
     for row in table(file, columns):

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from spanlab.base.errors import UsageError
+from spanlab.cli import console, inputs
 from spanlab.cli.inputs import OptionsAmong, takes_options
 from spanlab.detection.selection import DetectorSelection
-from spanlab.formats import ReadOptions
+from spanlab.formats import ReadOptions, read
+from spanlab.formats.files import replacing
+from spanlab.output.figures import figure
 
 if TYPE_CHECKING:
     from spanlab.output.tables import MeanInterval
@@ -73,7 +77,6 @@ def convert(
     spanlab encoder convert ORGANISATION/NAME
     spanlab encoder convert lettucedect/ -o lettucedect-onnx/
     """
-    from spanlab.cli import console
     from spanlab.systems.encoder import checkpoints
 
     folder = checkpoints.convert(source, output)
@@ -176,8 +179,6 @@ def train(
     \b
     spanlab encoder train val/*.jsonl --contexts contexts/ --base all-MiniLM-L6-v2/ -o mine/
     """
-    from spanlab.base.errors import UsageError
-    from spanlab.cli import console
     from spanlab.systems.encoder import training
 
     if folds == 1:
@@ -197,8 +198,6 @@ def train(
 
 
 def _estimate(scores: MeanInterval) -> str:
-    from spanlab.output.figures import figure
-
     return f"{figure(scores.mean)} ({figure(scores.low)} to {figure(scores.high)})"
 
 
@@ -236,7 +235,6 @@ def calibrate(
     spanlab calibrate val.jsonl --option model=ORGANISATION/NAME --method isotonic -o learnt.json
     """
     from spanlab.cli import console
-    from spanlab.formats.files import replacing
     from spanlab.systems.encoder import calibration as workflow
 
     options = DetectorSelection.checked({"options": option}).options
@@ -260,8 +258,6 @@ def calibrate(
 
 
 def _records(source: list[str], reading: ReadOptions) -> Iterator[Record]:
-    from spanlab.base.errors import UsageError
-    from spanlab.cli import inputs
     from spanlab.storage import Store
 
     if inputs.are_files(source):
@@ -274,9 +270,6 @@ def _records(source: list[str], reading: ReadOptions) -> Iterator[Record]:
 
 
 def _records_in(files: list[str], reading: ReadOptions) -> Iterator[Record]:
-    from spanlab.cli import console, inputs
-    from spanlab.formats import read
-
     options = reading.model_copy(update={"on_warning": console.say})
     for file in inputs.find_files(files):
         yield from read(file, options)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spanlab.cli import console, inputs
 from spanlab.cli.inputs import OptionsAmong, takes_options
 from spanlab.formats import ReadOptions
+from spanlab.output.figures import figure
 
 if TYPE_CHECKING:
     pass
@@ -35,8 +37,6 @@ def train_offline(
     spanlab train-offline val/*.jsonl --contexts contexts/ -o my.npz
     spanlab train-offline reviewed.jsonl --folds 5 -o my.npz
     """
-    from spanlab.cli import console, inputs
-    from spanlab.output.figures import figure
     from spanlab.systems.offline.own_labels import TrainingJob, train_files
 
     words = ["spanlab", "train-offline", *files]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from itertools import islice
@@ -10,8 +11,11 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 import typer
 
+from spanlab.base.errors import InputError
 from spanlab.cli.inputs import OptionsWithout, Output, takes_options
 from spanlab.detection.selection import DetectorSelection
+from spanlab.output.figures import counted
+from spanlab.output.wording import usage_in_words
 from spanlab.schema.usage import Budget
 
 if TYPE_CHECKING:
@@ -135,8 +139,6 @@ def answer_questions(
         output: a file; None for standard output.
     """
     from spanlab.cli import console
-    from spanlab.output.figures import counted
-    from spanlab.output.wording import usage_in_words
 
     def report_each() -> Iterator[Record]:
         for number, record in enumerate(records, start=1):
@@ -156,9 +158,6 @@ def _write_each(records: Iterator[Record], output: Path | None) -> int:
 
     A file has its name once it is whole: until then ``.partial`` is added to it.
     """
-    import sys
-
-    from spanlab.base.errors import InputError
     from spanlab.formats import format_of, write
 
     def flush_each(stream: BinaryIO) -> Iterator[Record]:

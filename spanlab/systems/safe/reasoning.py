@@ -23,7 +23,9 @@ from spanlab.models import Meter, ModelChoice
 from spanlab.output.tables import ResultTable, columns_of
 from spanlab.schema import CallsStep, Item, Record, Status
 from spanlab.schema.usage import Budget, Usage
+from spanlab.systems.safe import GENERATOR
 from spanlab.systems.safe.results import MethodResult, outcome_of
+from spanlab.systems.safe.steps import flag_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,7 +143,6 @@ def _specification(choice: DetectorSelection, generator: str | ModelChoice | Non
     assert isinstance(spec, DetectorSpec)  # it is no ensemble
     if not generator:
         return spec
-    from spanlab.systems.safe import GENERATOR
 
     (generator_spec,) = specifications(safe.model_copy(update={"model": generator}))
     assert isinstance(generator_spec, DetectorSpec)
@@ -236,8 +237,6 @@ class QuestionSupervisor:
             yield result
 
     async def _one(self, record: Record) -> tuple[Record, DetectorResult | None]:
-        from spanlab.systems.safe.steps import flag_of
-
         skipped = not (self._verifies or self._flagged) and flag_of(record.item) is not None
         if skipped:
             return record, None
@@ -253,8 +252,6 @@ class QuestionSupervisor:
         return Record(item=finding.item, annotations=(annotation,))
 
     def _count(self, record: Record) -> None:
-        from spanlab.systems.safe.steps import flag_of
-
         result = self.results.setdefault(_dataset(record.item), SupervisionResult())
         annotation = record.by(self._with.name)
         flag = flag_of(record.item)

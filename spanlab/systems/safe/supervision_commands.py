@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spanlab.cli import console
+from spanlab.cli.console import write_tables
 from spanlab.cli.inputs import OptionsAmong, Output, takes_options
 from spanlab.detection.selection import DetectorSelection
+from spanlab.models import ModelChoice
+from spanlab.output.figures import counted
 from spanlab.schema.usage import Budget
 from spanlab.systems.safe.commands import (
     Concurrency,
@@ -104,9 +108,6 @@ def ideal_trajectories(
 def _write_supervision(
     work: QuestionSupervisor, task: str, records: Iterator[Record], output: Path | None
 ) -> None:
-    from spanlab.cli import console
-    from spanlab.cli.console import write_tables
-    from spanlab.output.figures import counted
     from spanlab.systems.safe.reasoning import supervision_table
 
     answer_questions(work, task, work.supervise(records), output)
@@ -156,8 +157,6 @@ def verifier_data(
     spanlab verifier-data mine --teacher gpt-4o -o verifier/
     """
     from spanlab.cli import console, inputs
-    from spanlab.models import ModelChoice
-    from spanlab.output.figures import counted
     from spanlab.storage import Store
     from spanlab.systems.safe.reasoning import questions_in
     from spanlab.systems.safe.verifier_data import StepTeacher, write_verifier_data
