@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from pydantic import ValidationError
-
 from optimizers.preparing import DRAWING, resolve
 from optimizers.programs import registry
 from optimizers.request import Optimisation, PromptSearch, SearchSettings
 from optimizers.units import metrics_for, units
 from spanlab.base.errors import UsageError
-from spanlab.base.options import option, problem
+from spanlab.base.options import option
 from spanlab.detection import (
     DetectorSpec,
     check_tunable,
@@ -95,22 +93,14 @@ def optimisation_of(dataset: str, options: SearchOptions) -> Optimisation:
     _check_together(options)
     spec = _tuned_spec(options)
     metric = options.metric or spec.metric or metrics_of(spec.detector)[0]
-    settings = {name: getattr(options, name) for name in SearchSettings.model_fields}
-    fields = settings | {
-        "name": options.name.strip() or free_name(spec.signs, metric),
-        "metric": metric,
-        "detector": spec,
-        "prompt_model": _prompt_model(options),
-    }
-    try:
-        request = Optimisation(
-            dataset=dataset,
-            search=PromptSearch.model_validate(fields),
-            **options.call_limits,
-        )
-    except ValidationError as error:
-        raise UsageError(problem(error)) from None
-    return resolve(request)
+    search = PromptSearch.of(
+        options,
+        name=options.name.strip() or free_name(spec.signs, metric),
+        metric=metric,
+        detector=spec,
+        prompt_model=_prompt_model(options),
+    )
+    return resolve(Optimisation.of(options, dataset=dataset, search=search))
 
 
 def _check_together(options: SearchOptions) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from optimizers import estimates, job
+from optimizers import estimates
 from optimizers.choosing import SearchOptions, optimisation_of
 from optimizers.programs import (
     held_out_in_words,
@@ -25,7 +25,7 @@ from spanlab.base.errors import UnderWayError, UsageError
 from spanlab.base.settings import Settings
 from spanlab.cli import console
 from spanlab.cli.inputs import OptionsWithout, takes_options
-from spanlab.jobs import JobState, job_store, leases, working
+from spanlab.jobs import Jobs, JobState, leases, working
 from spanlab.output.figures import counted
 from spanlab.schema import PromptChange
 from spanlab.storage import Store
@@ -107,13 +107,12 @@ def estimate_search(request: Optimisation) -> None:
 
 def enqueue(request: Optimisation, *, again: bool) -> None:
     """Queue a search for any worker; ``again`` also if one under way is the same."""
-    leases.requeue_abandoned(
-        job_store.shared_job_store(None)
-    )  # what nobody works on any more waits
+    jobs = Jobs()
+    leases.requeue_abandoned(jobs.store)  # what nobody works on any more waits
     try:
-        job_id = job.submit(request, again=again)
+        job_id = jobs.submit(request, again=again)
     except UnderWayError as error:
-        raise UnderWayError(f"{error}; --again starts it once more", error.job_id) from None
+        raise UnderWayError(f"{error}{working.AGAIN}", error.job_id) from None
     console.say(f"queued as {job_id}; see: spanlab jobs show {job_id}")
 
 
@@ -125,16 +124,13 @@ def run(request: Optimisation, *, use: bool, again: bool) -> None:
         use: whether the detector is to use a significantly better prompt.
         again: whether to start it also if a search under way is the same.
     """
-    settings = Settings.read()
-    with working.at_work(settings, processes=0) as queue:
-        job_id = working.begin(lambda: job.submit(request, settings, queue, again=again), queue)
-        view = working.follow(job_id, settings, None, task="optimising", unit="evaluations")
+    view = working.run_here(request, None, task="optimising", again=again)
     working.sum_up(view)
     if view.state is not JobState.DONE:
-        raise UsageError(f"job {job_id} is {view.state.value}")
-    programs = registry(settings)
+        raise UsageError(f"job {view.id} is {view.state.value}")
+    programs = registry()
     if view.search is None or view.search.program is None:
-        raise UsageError(f"job {job_id} has saved no tuned prompt")
+        raise UsageError(f"job {view.id} has saved no tuned prompt")
     program = programs.load(view.search.program)
     console.say(held_out_in_words(program.held_out))
     if use and program.held_out is not None and program.held_out.better:

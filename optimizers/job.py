@@ -25,74 +25,23 @@ from optimizers.examples import LabelledItem
 from optimizers.request import Optimisation
 from optimizers.tuning import PromptTuner
 from optimizers.watching import Event, StoppableMeter
-from spanlab.base.errors import SpanlabError, UsageError
-from spanlab.base.settings import Settings
+from spanlab.base.errors import SpanlabError
 from spanlab.detection import DetectorSpec
 from spanlab.detection.setup import settings_of
 from spanlab.jobs import job_store, worker
-from spanlab.jobs.control import refuse_same
-from spanlab.jobs.job_store import JOBS
 from spanlab.jobs.rate_limiter import JobCalls
-from spanlab.jobs.steps import interruption, notify_when_done, queue_for, step
+from spanlab.jobs.steps import notify_when_done, step
 from spanlab.jobs.thread_watch import ThreadWatch
 from spanlab.jobs.views import KINDS, curve_of, progress_of
 from spanlab.models import Meter
 from spanlab.models.programs import ProgramRegistry
-from spanlab.schema import OWNER, Actor, Permission, SearchCurve, SearchTrial, TunedProgram
+from spanlab.schema import SearchCurve, SearchTrial, TunedProgram
 from spanlab.schema.progress import RunProgress
 from spanlab.schema.usage import Usage
 from spanlab.text.labels import ItemLabels
 
 T = TypeVar("T")
 Pinned = list[dict[str, Any]]  # the labels of each item or claim, as JSON
-
-
-def submit(
-    request: Optimisation,
-    settings: Settings | None = None,
-    queue: str = JOBS,
-    *,
-    again: bool = False,
-    actor: Actor = OWNER,
-) -> str:
-    """Queue an optimisation of a detector's prompts.
-
-    Args:
-        request: what to tune, on which dataset; models that it leaves open are taken from the
-            environment now.
-        settings: see ``spanlab.detection.submitting.submit_detection``.
-        queue: name of the queue.
-        again: see ``spanlab.detection.submitting.submit_detection``.
-        actor: see there, too.
-
-    Returns:
-        The job's id.
-
-    Raises:
-        UnderWayError: a job under way does the same, and ``again`` is not set.
-        NotFoundError: there is no such dataset, or no program to begin from.
-        UsageError: the name is taken, nothing names a model, or the detector cannot be tuned.
-    """
-    actor.require(Permission.ADMINISTER)
-    from optimizers.preparing import build_tuner, resolve
-    from optimizers.watching import StoppableMeter
-    from spanlab.storage import Store
-    from spanlab.storage.datasets import summary_of
-
-    jobs = job_store.shared_job_store(settings)
-    request = resolve(request)
-    search = request.search
-    programs = ProgramRegistry(jobs.settings.programs)
-    if search.name in programs:
-        raise UsageError(f"a tuned prompt called {search.name!r} exists; choose another name")
-    with Store.open(jobs.settings) as store:
-        summary_of(store, request.dataset)
-    build_tuner(request, jobs.settings, StoppableMeter(), lambda event: None)
-    title = f"{search.detector.signs} for {search.metric} on {request.dataset}"
-    request_json = request.model_dump(mode="json")
-    if not again:
-        refuse_same(jobs, "optimise", request_json)
-    return jobs.submit("optimise", title, request_json, queue_for(request_json, queue))
 
 
 @DBOS.workflow(name=KINDS["optimise"].workflow)
@@ -207,40 +156,30 @@ async def _run_watched(
     from optimizers.preparing import build_tuner
     from optimizers.watching import StoppableMeter
 
-    me, request = worker.current(), Optimisation.model_validate(request_json)
-    cut_off = me.cut_off
-    row = await asyncio.to_thread(me.jobs.part, job_id)
-    if not me.owns(row):
-        raise interruption()
-    progress_log = ProgressLog(
-        (curve_of(row) or SearchCurve()).without_fold(fold), progress_of(row)
-    )
-    stopped = threading.Event()
-    calls = JobCalls(me, job_id, request)
+    request, watch = Optimisation.model_validate(request_json), await ThreadWatch.begun(job_id)
+    settings, store = watch.me.settings, watch.me.store
+    curve = (curve_of(watch.row) or SearchCurve()).without_fold(fold)
+    progress_log = ProgressLog(curve, progress_of(watch.row))
     stopper = StoppableMeter(
         request,
         spent=progress_log.before.usage,
-        should_stop=stopped.is_set,
-        wait=calls.from_other_loops(lambda: "stopped" if stopped.is_set() else None),
+        should_stop=watch.stopped.is_set,
+        wait=watch.pace(request),
         concurrency=request.search.threads,
     )
     labels = TypeAdapter(list[ItemLabels | PartLabel]).validate_python(pinned)
     ids = list(dict.fromkeys(label.id for label in labels))
 
     def run() -> T:
-        records = me.store.records_at(request.dataset, me.store.positions_of(request.dataset, ids))
+        records = store.records_at(request.dataset, store.positions_of(request.dataset, ids))
         items = {record.item.id: record.item for record in records}
         examples = [
             LabelledItem.of(items[label.id], label) for label in labels if label.id in items
         ]
         examples.sort(key=lambda example: example.item.id)
-        return work(build_tuner(request, me.settings, stopper, progress_log.add), examples)
+        return work(build_tuner(request, settings, stopper, progress_log.add), examples)
 
-    watch = ThreadWatch(
-        me, job_id, progress_log=progress_log, stopper=stopper, stopped=stopped, cut_off=cut_off
-    )
-    with me.working():
-        return await watch.until_over(asyncio.create_task(asyncio.to_thread(run)))
+    return await watch.run(run, progress_log, stopper)
 
 
 class ProgressLog:

@@ -21,12 +21,11 @@ from optimizers.panel import (
 )
 from optimizers.programs import registry
 from optimizers.units import units
-from spanlab import jobs
 from spanlab.detection.entry import tunable
 from spanlab.detection.form import start_job
 from spanlab.detection.models import model_environment
 from spanlab.detection.models_panel import is_set_up
-from spanlab.jobs import JobState, JobView
+from spanlab.jobs import Jobs, JobState, JobView
 from spanlab.jobs.panel import (
     EVERY,
     is_started_here,
@@ -83,7 +82,7 @@ def _draw_latest_job(view: JobView) -> None:
 def _draw_search(job_id: str, was_over: bool) -> None:
     """Draw a search; when it ends, the list of programs is drawn anew as well."""
     with errors_shown():
-        view = jobs.job(job_id, actor=actor())
+        view = Jobs(actor=actor()).find(job_id)
         if job_changed() or program_changed() or (view.is_over and not was_over):
             st.rerun()
         job_head(view)
@@ -122,9 +121,7 @@ def _draw_start(summary: DatasetSummary, filled: dict[str, Any], started: JobVie
         submitted_request = request
 
         def submit(again: bool) -> None:
-            from optimizers import job  # registers with DBOS: not before a job is asked for
-
-            start_here(job.submit(submitted_request, again=again, actor=actor()))
+            start_here(Jobs(actor=actor()).submit(submitted_request, again=again))
 
         start_job(request.model_dump_json(), submit if clicked else None)
 

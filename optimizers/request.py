@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal, Self
+from typing import TYPE_CHECKING, Final, Literal, Self
 
 from pydantic import model_validator
 
@@ -15,7 +15,10 @@ from spanlab.base.options import OptionModel, option
 from spanlab.detection.spec import DetectorSpec
 from spanlab.models import ModelChoice
 from spanlab.schema import Name, ProgramName, Unit
-from spanlab.schema.usage import CallLimits
+from spanlab.schema.job_request import JobRequest
+
+if TYPE_CHECKING:
+    from spanlab.base.settings import Settings
 
 Auto = Literal["light", "medium", "heavy"]
 
@@ -178,7 +181,7 @@ class PromptSearch(SearchSettings):
         return unit_of(self.metric)
 
 
-class Optimisation(CallLimits):
+class Optimisation(JobRequest):
     """A search as a job: its dataset, and the limits on all calls.
 
     Attributes:
@@ -186,5 +189,33 @@ class Optimisation(CallLimits):
         search: what to do.
     """
 
+    kind = "optimise"
     dataset: Name
     search: PromptSearch
+
+    @property
+    def title(self) -> str:
+        """The detector, what it is tuned for, and the dataset."""
+        return f"{self.search.detector.signs} for {self.search.metric} on {self.dataset}"
+
+    def prepared(self, settings: Settings) -> Optimisation:
+        """Return the request with the models that it leaves open, from the environment.
+
+        Raises:
+            NotFoundError: there is no such dataset, or no program to begin from.
+            UsageError: the name is taken, nothing names a model, or the detector cannot be tuned.
+        """
+        from optimizers.preparing import build_tuner, resolve
+        from optimizers.watching import StoppableMeter
+        from spanlab.models.programs import ProgramRegistry
+        from spanlab.storage import Store
+        from spanlab.storage.datasets import summary_of
+
+        request = resolve(self)
+        name = request.search.name
+        if name in ProgramRegistry(settings.programs):
+            raise UsageError(f"a tuned prompt called {name!r} exists; choose another name")
+        with Store.open(settings) as store:
+            summary_of(store, request.dataset)
+        build_tuner(request, settings, StoppableMeter(), lambda event: None)
+        return request

@@ -8,10 +8,10 @@ from pkgutil import resolve_name
 import streamlit as st
 
 from spanlab import doors
-from spanlab import jobs as work
 from spanlab.app.help import draw_tour, help_pages
 from spanlab.app.visitor import GUARDED, ask_to_log_in, log_out
 from spanlab.detection import models_panel as model_setup
+from spanlab.jobs.worker import start_embedded_worker
 from spanlab.schema import OWNER, Permission
 from spanlab.ui import common
 
@@ -42,7 +42,7 @@ def run() -> None:
     if "Origin" in headers and GUARDED not in headers:
         st.error("Nothing guards this server: start the app with `spanlab serve`.")
         return
-    work.start_embedded_worker()
+    start_embedded_worker()
     st.logo(_NAME, size="medium")
     common.style()
     actor = common.actor()

@@ -238,7 +238,7 @@ def api(
     """
     from spanlab.cli import servers as serving
     from spanlab.integrations.offers import ServiceOffers
-    from spanlab.jobs import start_embedded_worker
+    from spanlab.jobs.worker import start_embedded_worker
     from spanlab.storage import Store
 
     try:

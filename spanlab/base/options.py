@@ -173,10 +173,39 @@ class OptionModel(FrozenModel):
             for part in path[:-1]:
                 inner = inner.setdefault(part, {})
             inner[path[-1]] = value
+        return cls.of(**nested)
+
+    @classmethod
+    def of(cls, other: BaseModel | None = None, /, **fields: Any) -> Self:
+        """Return the model with all that another one has under the same names.
+
+        Args:
+            other: such as the options that a request is made from; None for none.
+            **fields: further fields, which count over the other's.
+
+        Raises:
+            UsageError: a field is missing or does not fit; says what would be right.
+        """
+        shared = {name: value for name, value in other or () if name in cls.model_fields}
         try:
-            return cls.model_validate(nested)
+            return cls.model_validate({**shared, **fields})
         except ValidationError as error:
             raise UsageError(problem(error)) from None
+
+    def refuse(self, reasons: Mapping[str, str]) -> None:
+        """Refuse options that are set, but mean nothing where they are.
+
+        Args:
+            reasons: by field, what is said behind its flag; the first that is set is named.
+
+        Raises:
+            UsageError: one is set.
+        """
+        flags = {inner.path: inner.flags[-1] for inner in options_in(type(self))}
+        for name, reason in reasons.items():
+            field = type(self).model_fields.get(name)
+            if field is not None and getattr(self, name) != field.default:
+                raise UsageError(f"{flags[name,]} {reason}")
 
 
 def options_in(model: type[BaseModel]) -> tuple[Option, ...]:

@@ -18,10 +18,10 @@ from typing import Any, Final
 from spanlab.base.errors import BudgetError, InputError
 from spanlab.base.settings import Settings
 from spanlab.bench.cards import BenchItem, DatasetCard, FoundDataset
-from spanlab.bench.plan import BenchCell, BenchPlan, alter_items, cells_of, concurrency_of
+from spanlab.bench.plan import BenchCell, BenchPlan, alter_items, cells_of
 from spanlab.bench.scoring import best_annotators, score_predictions, write_predictions
 from spanlab.detection.file_run import FileRun
-from spanlab.detection.request import request_of
+from spanlab.detection.request import RunRequest
 from spanlab.detection.setup import prompt_hash, settings_of, setup_changes
 from spanlab.detection.spec import Spec, specs_in
 from spanlab.formats import read, read_labels
@@ -142,7 +142,7 @@ class CellRun:
                 yield _control_annotation(item.item, marks_all=cell.control == "everything")
 
     def _detect(self, items: Iterable[Item], spec: Spec) -> Iterator[Annotation | None]:
-        request = request_of("bench", [spec], concurrency=concurrency_of(self._plan, spec))
+        request = RunRequest.of(self._plan, detectors=(spec,))
         run = FileRun.of(request, self._settings, self._meter)
         for record in run.annotate(Record(item=item) for item in items):
             if run.spent is not None:

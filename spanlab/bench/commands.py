@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from spanlab.base.errors import UsageError
 from spanlab.base.settings import Settings
 from spanlab.bench import cards as known
-from spanlab.bench import job as benchmark
 from spanlab.bench.files import plan_in, read_table
 from spanlab.bench.plan import BenchPlan, BenchSystem, estimate_plan, make_plan, read_plan
 from spanlab.bench.table import check_folder
@@ -108,15 +107,14 @@ def bench(
         if checked.undone:
             raise typer.Exit(1)
         return
-    fields: dict[str, Any] = {
+    limits.refuse({"events": "sends the results of `spanlab annotate`, and none of a benchmark"})
+    fields = dict(limits) | {
         "data": roots,
         "cards": cards,
         "certificates": certificate,
         "controls": [control.strip() for control in controls.split(",")] if controls else None,
         "repeats": repeats,
         "seed": seed,
-        **limits.call_limits,
-        "concurrency": limits.concurrency,
         "retry_failed": retry_failed,
         "predictions": [
             {"name": name, "file": Path(file).resolve()}
@@ -134,9 +132,6 @@ def bench(
         datasets = [{"name": name} for name in dataset or ()]
         filled["systems"] = systems(selection)
         bench_plan = make_plan({**filled, "output": output.resolve(), "datasets": datasets})
-    if limits.limit:
-        limited = [card.model_copy(update={"limit": limits.limit}) for card in bench_plan.datasets]
-        bench_plan = bench_plan.model_copy(update={"datasets": tuple(limited)})
     run(bench_plan, dry_run=dry_run, json=as_json)
 
 
@@ -161,10 +156,7 @@ def run(plan: BenchPlan, *, dry_run: bool, json: bool) -> None:
     console.say(f"{counted(estimate.cells, 'cell')}{about}; answers in the cache cost nothing")
     if dry_run:
         return
-    settings = Settings.read()
-    with working.at_work(settings, processes=0) as queue:
-        job_id = working.begin(lambda: benchmark.submit(plan, settings, queue), queue)
-        view = working.follow(job_id, settings, estimate.cells, task="benchmark", unit="cells")
+    view = working.run_here(plan, estimate.cells, task="benchmark")
     if view.error is None:
         table = read_table(plan.output)
         console.write_result(table, json=json)

@@ -7,7 +7,6 @@ under way are in the cache.
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,46 +15,17 @@ from typing import Any
 from dbos import DBOS
 
 from spanlab.base.errors import BudgetError
-from spanlab.base.settings import Settings
 from spanlab.bench.cells import count_cells, run_dataset
-from spanlab.bench.files import write_plan
 from spanlab.bench.plan import BenchPlan
 from spanlab.bench.table import finish_table
 from spanlab.detection.parts import resources_of
 from spanlab.jobs import job_store, worker
-from spanlab.jobs.control import refuse_same
-from spanlab.jobs.job_store import JOBS
-from spanlab.jobs.rate_limiter import JobCalls
-from spanlab.jobs.steps import interruption, notify_when_done, queue_for, step
+from spanlab.jobs.steps import interruption, notify_when_done, step
 from spanlab.jobs.thread_watch import ThreadWatch
 from spanlab.jobs.views import KINDS, progress_of
 from spanlab.models import Meter
 from spanlab.schema.progress import RunProgress
 from spanlab.schema.usage import Usage
-
-
-def submit(plan: BenchPlan, settings: Settings | None, queue: str = JOBS) -> str:
-    """Queue a benchmark as a job.
-
-    Args:
-        plan: which systems run on which datasets, and the folder for their cells.
-        settings: see ``spanlab.detection.submitting.submit_detection``.
-        queue: name of the queue.
-
-    Returns:
-        The job's id.
-
-    Raises:
-        UnderWayError: a job under way fills the same folder.
-        UsageError: the folder cannot be made, or a key is gone.
-    """
-    jobs = job_store.shared_job_store(settings)
-    request = plan.model_dump(mode="json")
-    refuse_same(jobs, "bench", request)
-    write_plan(plan)
-    names = ", ".join(system.name for system in plan.systems) or "controls"
-    title = f"{names} on {', '.join(dataset.name for dataset in plan.datasets)}"
-    return jobs.submit("bench", title, request, queue_for(request, queue))
 
 
 @DBOS.workflow(name=KINDS["bench"].workflow)
@@ -88,34 +58,22 @@ async def _dataset(job_id: str, request: dict[str, Any], number: int, done: int)
 
 
 async def _run(job_id: str, request: dict[str, Any], number: int, done: int) -> dict[str, Any]:
-    me, plan = worker.current(), BenchPlan.model_validate(request)
-    row = await asyncio.to_thread(me.jobs.part, job_id)
-    if not me.owns(row):
-        raise interruption()
-    stopped = threading.Event()
-    log = _CellLog(progress_of(row), done)
-    calls = JobCalls(me, job_id, plan)
-    meter = Meter(
-        plan,
-        spent=log.before.usage,
-        before_attempt=calls.from_other_loops(lambda: "stopped" if stopped.is_set() else None),
-    )
+    plan, watch = BenchPlan.model_validate(request), await ThreadWatch.begun(job_id)
+    log = _CellLog(progress_of(watch.row), done)
+    meter = Meter(plan, spent=log.before.usage, before_attempt=watch.pace(plan))
+    settings, stopped = watch.me.settings, watch.stopped.is_set
 
     def work() -> bool:
         try:
             return run_dataset(
-                plan, number, meter, settings=me.settings, stopped=stopped.is_set, on_cell=log.add
+                plan, number, meter, settings=settings, stopped=stopped, on_cell=log.add
             )
         except BudgetError as error:
             log.stopped = str(error)
             return True
 
-    watch = ThreadWatch(
-        me, job_id, progress_log=log, stopper=meter, stopped=stopped, cut_off=me.cut_off
-    )
-    with me.working():
-        if not await watch.until_over(asyncio.create_task(asyncio.to_thread(work))):
-            raise interruption()
+    if not await watch.run(work, log, meter):
+        raise interruption()
     return {"done": log.done, "stopped": log.stopped}
 
 

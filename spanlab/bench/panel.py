@@ -7,10 +7,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from spanlab import jobs
 from spanlab.base.errors import UsageError
 from spanlab.bench.files import read_table
-from spanlab.jobs import JobView
+from spanlab.jobs import Jobs, JobView
 from spanlab.schema import Permission
 from spanlab.schema.datasets import DatasetSummary
 from spanlab.ui.common import actor, plain
@@ -26,7 +25,7 @@ def _is_there(_summary: DatasetSummary) -> bool:
 
 
 def _benchmarks() -> list[JobView]:
-    views = jobs.jobs(limit=_LOOK_BACK, actor=actor())
+    views = Jobs(actor=actor()).list(_LOOK_BACK)
     return [view for view in views if view.kind == "bench" and view.request]
 
 

@@ -7,22 +7,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from spanlab.base.errors import UsageError, unreadable
 from spanlab.base.fields import FrozenModel
-from spanlab.base.options import problem
 from spanlab.bench.cards import BenchItem, DatasetCard, FoundDataset, cards, find
 from spanlab.detection import Spec, asks_models, specs_in
 from spanlab.detection.estimate import RunEstimate, estimate_items
-from spanlab.detection.request import usual_concurrency
 from spanlab.detection.selection import DetectorSelection, with_seed
 from spanlab.detection.spec import DetectorSpec
 from spanlab.detection.specifications import specifications
 from spanlab.schema import Item, Name
-from spanlab.schema.usage import CallLimits
+from spanlab.schema.job_request import JobRequest
+
+if TYPE_CHECKING:
+    from spanlab.base.settings import Settings
 
 Control = Literal["everything", "nothing", "shuffled", "no-passages", "annotator"]
 CONTROLS: Final[Mapping[Control, str]] = {
@@ -57,14 +58,15 @@ class BenchPredictions(FrozenModel):
     file: Path
 
 
-class BenchPlan(CallLimits):
+class BenchPlan(JobRequest):
     """A whole benchmark. Repeat ``n`` asks models with ``seed`` + n, from 0.
 
     ``output`` is the folder of the table; ``data`` are folders below which datasets are found,
-    ``cards`` files of further cards, ``certificates`` those of measured detectors. ``retry_failed``
-    runs cells again in which items failed.
+    ``cards`` files of further cards, ``certificates`` those of measured detectors. ``limit`` counts
+    for every dataset. ``retry_failed`` runs cells again in which items failed.
     """
 
+    kind = "bench"
     output: Path
     systems: tuple[BenchSystem, ...] = ()
     datasets: tuple[BenchDataset, ...]
@@ -77,6 +79,20 @@ class BenchPlan(CallLimits):
     repeats: Annotated[int, Field(ge=1, le=100)] = 1
     concurrency: Annotated[int, Field(ge=1, le=1024)] | None = None
     retry_failed: bool = False
+    limit: Annotated[int, Field(ge=1)] | None = None
+
+    @property
+    def title(self) -> str:
+        """The detectors, and the datasets."""
+        names = ", ".join(system.name for system in self.systems) or "controls"
+        return f"{names} on {', '.join(dataset.name for dataset in self.datasets)}"
+
+    def prepared(self, settings: Settings) -> BenchPlan:
+        """Return the plan once it is kept in its folder; see ``write_plan``."""
+        from spanlab.bench.files import write_plan
+
+        write_plan(self)
+        return self
 
     def find_datasets(self) -> tuple[FoundDataset, ...]:
         """Find the files of the plan's datasets below its folders.
@@ -103,7 +119,7 @@ class BenchPlan(CallLimits):
     def items(self, dataset: FoundDataset) -> list[BenchItem]:
         """Return a dataset's items, as many as the plan takes."""
         limits = {row.name: row.limit for row in self.datasets}
-        return dataset.items(limits[dataset.card.name])
+        return dataset.items(self.limit or limits[dataset.card.name])
 
 
 class BenchCell(NamedTuple):
@@ -255,10 +271,7 @@ def make_plan(fields: Mapping[str, Any]) -> BenchPlan:
         fields["datasets"] = [{"name": card.name} for card in chosen if find(card, roots)]
         if not fields["datasets"]:
             raise UsageError("no dataset is found there; `spanlab bench --list` says where each is")
-    try:
-        plan = BenchPlan.model_validate(fields)
-    except ValidationError as error:
-        raise UsageError(problem(error)) from None
+    plan = BenchPlan.of(**fields)
     rows: list[BenchSystem | BenchPredictions] = [*plan.systems, *plan.predictions]
     names = [*(row.name for row in rows), *CONTROLS.values()]
     repeated_name = next((name for name in names if names.count(name) > 1), None)
@@ -284,8 +297,3 @@ def _with_seed(spec: Spec, seed: int) -> Spec:
         return with_seed(spec, seed)
     members = tuple(with_seed(member, seed) for member in spec.members)
     return spec.model_copy(update={"members": members})
-
-
-def concurrency_of(plan: BenchPlan, spec: Spec) -> int:
-    """Return how many items of a cell are under way at once."""
-    return plan.concurrency or usual_concurrency(member.detector for member in specs_in(spec))

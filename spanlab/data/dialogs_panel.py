@@ -14,10 +14,10 @@ import streamlit as st
 
 from spanlab.data.versions import snapshot
 from spanlab.detection.entry import DetectorEntry, installed
-from spanlab.detection.request import request_of
+from spanlab.detection.request import RunRequest
 from spanlab.detection.selection import DetectorSelection
 from spanlab.detection.specifications import specifications
-from spanlab.detection.submitting import submit_detection
+from spanlab.jobs import Jobs
 from spanlab.jobs.panel import latest_job, watch
 from spanlab.output.figures import counted
 from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary, Status
@@ -81,11 +81,8 @@ def _detect(summary: DatasetSummary) -> None:
     if st.button("Start", type="primary", disabled=not n_left, key="start-detector"):
         with errors_shown("Nothing was started."):
             specs = specifications(DetectorSelection(detectors=(name,)))
-            watch(
-                submit_detection(
-                    request_of(summary.name, specs, concurrency=_PROCESSES), actor=actor()
-                )
-            )
+            run = RunRequest(dataset=summary.name, detectors=specs, concurrency=_PROCESSES)
+            watch(Jobs(actor=actor()).submit(run))
             _forget()
             st.rerun()
 

@@ -78,7 +78,7 @@ class ExportChoice(OptionModel):
         help="Write check items, too: the gold items that are hidden in people's queues.",
     )
 
-    def of(self, record: Record) -> Record | None:
+    def part_of(self, record: Record) -> Record | None:
         """Return the part of a record that goes into the file; None if nothing does."""
         if self.languages and record.item.lang not in self.languages:
             return None

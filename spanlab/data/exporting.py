@@ -217,7 +217,9 @@ def _records(store: Store, dataset: str, choice: ExportChoice) -> Iterator[Recor
     if not choice.known_items and summary_of(store, dataset).settings.known:
         left_out = store.known_ids(dataset)
     records = store.records(dataset, annotators=choice.annotators or None)
-    chosen_records = (choice.of(record) for record in records if record.item.id not in left_out)
+    chosen_records = (
+        choice.part_of(record) for record in records if record.item.id not in left_out
+    )
     return (record for record in chosen_records if record is not None)
 
 

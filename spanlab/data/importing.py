@@ -75,9 +75,9 @@ def prepare_samples(store: Store, on_progress: Callable[[int], None] | None = No
 def detection_of_samples() -> RunRequest:
     """Return the run that marks spans in the samples, for a job."""
     from spanlab.detection import spec_of
-    from spanlab.detection.request import request_of
+    from spanlab.detection.request import RunRequest
 
-    return request_of(DATASET, [spec_of(_DETECTOR)])
+    return RunRequest(dataset=DATASET, detectors=(spec_of(_DETECTOR),))
 
 
 def prepare_tour(store: Store) -> str | None:

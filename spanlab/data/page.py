@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from spanlab import jobs
 from spanlab.data.dialogs_panel import ACTIONS, ask, show_dialog
 from spanlab.data.import_panel import import_panel, starts_open
 from spanlab.data.importing import DATASET, detection_of_samples, prepare_samples
-from spanlab.detection.submitting import submit_detection
-from spanlab.jobs import JobState, JobView
+from spanlab.jobs import Jobs, JobState, JobView
 from spanlab.jobs.panel import (
     EVERY,
     is_watched,
@@ -93,7 +91,7 @@ def _first_steps() -> None:
 def _load_samples() -> None:
     with errors_shown(), progress("Preparing the samples", None) as advance:
         prepare_samples(store(), on_progress=advance)
-        watch(submit_detection(detection_of_samples(), actor=actor()))
+        watch(Jobs(actor=actor()).submit(detection_of_samples()))
         tell_after_rerun(f"{DATASET} is ready: open it in Review.")
         st.rerun()
 
@@ -216,7 +214,7 @@ _GONE = {JobState.DONE, JobState.CANCELLED}  # these jobs have nothing more to s
 def _draw_detection(job_id: str) -> None:
     """Draw how far a detection is; when it ends, the counts are drawn anew as well."""
     with errors_shown():
-        view = jobs.job(job_id, actor=actor())
+        view = Jobs(actor=actor()).find(job_id)
         if not view.is_over:
             watch(job_id)
         ended = view.is_over and is_watched(job_id)

@@ -17,10 +17,10 @@ from spanlab.cli.inputs import OptionsAmong, Output, SpanCleanup, takes_options
 from spanlab.detection import Spec, asks_models
 from spanlab.detection.file_run import FileRun, FileRunCounts
 from spanlab.detection.request import (
+    FOR_A_DATASET,
     RunLimits,
     RunOptions,
-    check_without_dataset,
-    request_of,
+    RunRequest,
     request_with_options,
 )
 from spanlab.detection.specifications import remarks_on, specifications
@@ -66,7 +66,7 @@ def annotate(
     for remark in remarks_on(specs):
         console.say(remark)
     if inputs.are_files(source):
-        check_without_dataset(options)
+        options.refuse(FOR_A_DATASET)
         job = FileJob(inputs.find_files(source), output, format)
         annotate_files(job, specs, options, reading)
         return
@@ -164,8 +164,7 @@ def annotate_files(
     """Annotate the records of files; the output keeps the input's format unless told otherwise."""
     options = reading.model_copy(update={"on_warning": console.say})
     records = islice(_read(job.files, options), limits.limit)
-    bounds = {"concurrency": limits.concurrency, "events": limits.events}
-    request = request_of("files", specs, **bounds, **limits.call_limits)
+    request = RunRequest.of(limits, detectors=specs)
     stream = FileRun.of(request)
     _write(stream.annotate(records), job, annotator=specs[-1].signs, task="annotating")
     if stream.spent is not None:

@@ -89,10 +89,10 @@ class FileRun:
         Raises:
             UsageError: a detector cannot be built as it was asked for.
         """
-        meter = meter or Meter(request, concurrency=request.concurrency)
+        meter = meter or Meter(request, concurrency=request.at_once)
         executor = executor_of(processes_of(request))
         ensemble = ensemble_of(request, meter, settings or Settings.read(), executor)
-        return cls(ensemble, executor, AHEAD * request.concurrency, meter)
+        return cls(ensemble, executor, AHEAD * request.at_once, meter)
 
     @classmethod
     def own(
@@ -162,4 +162,4 @@ class FileRun:
 def processes_of(request: RunRequest) -> int:
     """Return how many processes a request's local detectors run in; 0 for a thread instead."""
     local = any(not asks_models(spec.detector) for spec in request.specs)
-    return request.concurrency if local and request.concurrency > 1 else 0
+    return request.at_once if local and request.at_once > 1 else 0

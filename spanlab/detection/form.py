@@ -10,7 +10,6 @@ from typing import Any
 import streamlit as st
 from pydantic import JsonValue
 
-from spanlab import jobs
 from spanlab.base.errors import UnderWayError
 from spanlab.base.options import options_in
 from spanlab.detection.entry import (
@@ -35,6 +34,7 @@ from spanlab.detection.options_form import ask, model_options_form, options_form
 from spanlab.detection.request import RunOptions, usual_concurrency
 from spanlab.detection.selection import DetectorSelection, is_ensemble
 from spanlab.detection.specifications import models_of
+from spanlab.jobs import Jobs
 from spanlab.jobs.summary import progress_in_words
 from spanlab.search.provider import SearchService
 from spanlab.search.source import PassageSource, source_kinds
@@ -262,7 +262,7 @@ def start_job(form: str, submit: Callable[[bool], object] | None) -> None:
 
 
 def _ask(question: _StartQuestion) -> None:
-    view = jobs.job(question.job_id, actor=actor())
+    view = Jobs(actor=actor()).find(question.job_id)
     if view.is_over:
         return
     with st.container(horizontal=True, vertical_alignment="center"):

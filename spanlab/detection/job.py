@@ -21,14 +21,11 @@ import numpy as np
 from dbos import DBOS, SetWorkflowID
 
 from spanlab.base.errors import NotFoundError, SpanlabError
-from spanlab.base.settings import Settings
 from spanlab.detection.parts import work_on
 from spanlab.detection.request import RunRequest
 from spanlab.detection.run import unfinished_positions
 from spanlab.detection.setup import covers, note_setups
-from spanlab.jobs import job_store, worker
-from spanlab.jobs.control import refuse_same
-from spanlab.jobs.job_store import JOBS
+from spanlab.jobs import worker
 from spanlab.jobs.steps import interruption, notify_when_done, queue_for, step
 from spanlab.jobs.views import KINDS, JobState, add_up_parts, progress_of
 from spanlab.schema.progress import RunProgress
@@ -44,33 +41,6 @@ _SMALLEST = 32  # items of a part, so that its bookkeeping does not show
 _MOST = 24
 _EVERY = 0.5  # seconds between two looks at the parts
 _RATE_SECONDS = 10.0  # over which the rate is measured
-
-
-def submit(
-    request: RunRequest,
-    settings: Settings | None,
-    queue: str = JOBS,
-    job_id: str | None = None,
-    *,
-    again: bool = False,
-) -> str:
-    """Queue a detection job; see ``spanlab.detection.submitting.submit_detection``."""
-    from spanlab.detection.request import check
-    from spanlab.storage import Store
-
-    jobs = job_store.shared_job_store(settings)
-    with Store.open(jobs.settings) as store:
-        check(store, request)
-    request_json = request.model_dump(mode="json")
-    if not again:
-        refuse_same(jobs, "detect", request_json)
-    queue = queue_for(request_json, queue)
-    return jobs.submit("detect", title_of(request), request_json, queue, job_id=job_id)
-
-
-def title_of(request: RunRequest) -> str:
-    """Return what a detection job is called: its detectors, and the dataset."""
-    return f"{', '.join(spec.signs for spec in request.detectors)} on {request.dataset}"
 
 
 @DBOS.workflow(name=KINDS["detect"].workflow)
@@ -190,7 +160,7 @@ def split_into_parts(todo: NDArray[np.int64], request: RunRequest) -> list[list[
     found in the queue, begins and ends with rows of its own, and so it does, one after the other,
     when a budget is used up.
     """
-    size = max(_SMALLEST, request.concurrency, -(-len(todo) // _MOST))
+    size = max(_SMALLEST, request.at_once, -(-len(todo) // _MOST))
     return [ranges_of(todo[first : first + size]) for first in range(0, len(todo), size)]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from spanlab import jobs
+from spanlab.detection.earlier import other_settings
 from spanlab.detection.entry import asks_models
 from spanlab.detection.estimate import RunEstimate, estimate
 from spanlab.detection.form import run_form, start_job
@@ -15,8 +15,7 @@ from spanlab.detection.models import model_environment
 from spanlab.detection.models_panel import is_set_up
 from spanlab.detection.request import RunOptions, RunRequest, request_with_options
 from spanlab.detection.specifications import remarks_on
-from spanlab.detection.submitting import other_settings, submit_detection
-from spanlab.jobs import JobView
+from spanlab.jobs import Jobs, JobView
 from spanlab.jobs.panel import (
     EVERY,
     is_started_here,
@@ -114,7 +113,7 @@ def _draw_latest_job(view: JobView, dataset: str) -> None:
 def _draw_job(job_id: str, dataset: str, was_over: bool) -> None:
     """Draw how far a job is; when it ends, the counts of the page are drawn anew as well."""
     with errors_shown():
-        view = jobs.job(job_id, actor=actor())
+        view = Jobs(actor=actor()).find(job_id)
         if job_changed() or (view.is_over and not was_over):
             st.rerun()
         job_head(view)
@@ -173,7 +172,7 @@ def _draw_start(
         submitted_request = request.model_copy(update={"limit": _TRIED}) if try_first else request
 
         def submit(again: bool) -> None:
-            start_here(submit_detection(submitted_request, again=again, actor=actor()))
+            start_here(Jobs(actor=actor()).submit(submitted_request, again=again))
             st.session_state[_STARTED] = st.session_state.get(_STARTED, 0) + 1
 
         start_job(request.model_dump_json(), submit if all_of_them or try_first else None)

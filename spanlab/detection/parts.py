@@ -131,7 +131,7 @@ async def _set_up(job_id: str, request: RunRequest) -> JobResources:
     meter = Meter(
         request,
         before_attempt=calls.wait,
-        concurrency=request.concurrency,
+        concurrency=request.at_once,
         reserve=reserve,
     )
     built = await asyncio.to_thread(ensemble_of, request, meter, me.settings, me.executor)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Final, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from spanlab.base.errors import UsageError
-from spanlab.base.options import option, problem
+from spanlab.base.options import option
 from spanlab.detection import asks_models, entry_of, specs_in
 from spanlab.detection.common.label_options import OF_DATASET, as_text
 from spanlab.detection.ensemble import Ensemble, EnsembleVote
@@ -20,6 +20,7 @@ from spanlab.detection.specifications import specifications
 from spanlab.models import Meter
 from spanlab.output.notices import event_sender
 from spanlab.schema import AnnotatorKind, Name, Status, unique
+from spanlab.schema.job_request import JobRequest
 from spanlab.schema.usage import CallLimits
 
 if TYPE_CHECKING:
@@ -69,20 +70,20 @@ class RunLimits(CallLimits):
     )
 
 
-class RunRequest(RunLimits):
+class RunRequest(JobRequest, RunLimits):
     """Which detectors are to annotate which items of a dataset.
 
     Of an ensemble every member annotates, and its vote is cast. ``vote`` names a vote of all
-    detectors of the run. ``concurrency`` is how many detectors work on items at once in each
-    worker. ``rate`` counts the calls of all workers and repeated attempts together; jobs keep it,
-    runs that are none do not. ``retry_failed`` takes up items on which a detector failed before.
+    detectors of the run. ``rate`` counts the calls of all workers and repeated attempts together;
+    jobs keep it, runs that are none do not. ``dataset`` is empty for files and records in memory,
+    whose runs are no jobs. ``retry_failed`` takes up items on which a detector failed before.
     ``items`` are the ids to do (None: all that are not finished); ``again`` does those also, and
     without ``items`` all that there are.
     """
 
-    dataset: Name
+    kind = "detect"
+    dataset: Name = ""
     detectors: Annotated[tuple[Spec, ...], Field(min_length=1)]
-    concurrency: Annotated[int, Field(ge=1, le=1024)] = CONCURRENCY
     retry_failed: bool = True
     items: tuple[Name, ...] | None = None
     again: bool = False
@@ -91,6 +92,24 @@ class RunRequest(RunLimits):
     def _everyone_signs_differently(self) -> Self:
         unique(self.annotators, "annotator")
         return self
+
+    @property
+    def title(self) -> str:
+        """The detectors, and the dataset."""
+        return f"{', '.join(spec.signs for spec in self.detectors)} on {self.dataset}"
+
+    def prepared(self, settings: Settings) -> RunRequest:
+        """Return the request if its dataset can be annotated so; see ``check``."""
+        from spanlab.storage import Store  # with the database: files are run without
+
+        with Store.open(settings) as store:
+            check(store, self)
+        return self.model_copy(update={"concurrency": self.at_once})
+
+    @property
+    def at_once(self) -> int:
+        """How many items each worker has under way at once."""
+        return self.concurrency or usual_concurrency(spec.detector for spec in self.specs)
 
     @property
     def specs(self) -> tuple[DetectorSpec, ...]:
@@ -136,7 +155,7 @@ def ensemble_of(
     report = event_sender() if request.events else None
     # Where nobody asks a model the executor bounds what is computed at once; it has more at hand.
     local = not any(asks_models(spec.detector) for spec in request.specs)
-    at_once = AHEAD * request.concurrency if local else request.concurrency
+    at_once = AHEAD * request.at_once if local else request.at_once
     return Ensemble(built, request.votes, at_once, report)
 
 
@@ -191,57 +210,27 @@ def request_with_options(
         NotFoundError: there is no such dataset.
         UsageError: something is missing or cannot be meant so; says what would be right.
     """
-    limits = {name: getattr(options, name) for name in RunLimits.model_fields}
     if options.options.get("labels") == OF_DATASET:
         labels = as_text(store.settings(dataset).labels)
         options = options.model_copy(update={"options": {**options.options, "labels": labels}})
-    request = request_of(
-        dataset,
-        repeat_detectors(specifications(options, environ), options.repeats),
+    request = RunRequest.of(
+        options,
+        dataset=dataset,
+        detectors=repeat_detectors(specifications(options, environ), options.repeats),
         items=options.items or None,
         again=options.again or bool(options.items),
-        **limits,
     )
     return _only_failed_items(store, request) if options.only_failed else request
 
 
-def request_of(dataset: str, detectors: Sequence[Spec], **options: object) -> RunRequest:
-    """Return the request for a run.
-
-    Args:
-        dataset: the dataset's name.
-        detectors: specifications of the detectors and ensembles to run.
-        **options: further fields of ``RunRequest``; None leaves a field to its default. The default
-            of ``concurrency`` depends on the detectors, see ``usual_concurrency``.
-
-    Raises:
-        UsageError: the fields do not go together.
-    """
-    given_fields = {name: value for name, value in options.items() if value is not None}
-    fields = {"dataset": dataset, "detectors": tuple(detectors), **given_fields}
-    try:
-        request = RunRequest.model_validate(fields)
-    except ValidationError as error:
-        raise UsageError(problem(error)) from None
-    if "concurrency" in given_fields:
-        return request
-    concurrency = usual_concurrency(spec.detector for spec in request.specs)
-    return request.model_copy(update={"concurrency": concurrency})
-
-
-def check_without_dataset(options: RunLimits) -> None:
-    """Refuse options of runs over a dataset, for files and for records in memory.
-
-    Raises:
-        UsageError: names the option, and what would be right.
-    """
-    instead = {"vote": "for files: spanlab vote", "again": "files are annotated again each time"}
-    for name in ("vote", "rate", "items", "again", "only_failed", "repeats"):
-        if getattr(options, name, None) not in {None, False, (), 1}:
-            flag = f"--{name.replace('items', 'item').replace('_', '-')}"
-            raise UsageError(
-                f"{flag} is for a dataset: {instead.get(name, 'import the files first')}"
-            )
+# Of these a run over files or records in memory has none; behind the flag of one that is set.
+FOR_A_DATASET: Final = dict.fromkeys(
+    ("vote", "rate", "items", "again", "only_failed", "repeats"),
+    "is for a dataset: import the files first",
+) | {
+    "vote": "is for a dataset: for files: spanlab vote",
+    "again": "is for a dataset: files are annotated again each time",
+}
 
 
 def usual_concurrency(detectors: Iterable[str]) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from spanlab.base.settings import Settings
 from spanlab.cli import console
+from spanlab.detection.earlier import other_settings
 from spanlab.detection.request import RunRequest
-from spanlab.detection.submitting import other_settings
 from spanlab.jobs import JobView
-from spanlab.jobs.working import at_work, begin, follow, sum_up
+from spanlab.jobs.working import run_here, sum_up
 from spanlab.output.figures import counted
 
 
@@ -48,15 +48,11 @@ def annotate(request: RunRequest, *, again: bool = False) -> None:
 
 
 def detect(request: RunRequest, n_left: int, *, again: bool = False) -> JobView:
-    """Do a request as a job in this process; ``left`` is how many items it leaves to be done.
+    """Do a request as a job in this process; ``n_left`` is how many items it leaves to be done.
 
     Raises:
         UnderWayError: a job that somebody works on does the same, and ``again`` is not set.
     """
-    from spanlab.detection import job as detection
     from spanlab.detection.file_run import processes_of
 
-    settings = Settings.read()
-    with at_work(settings, processes=processes_of(request)) as queue:
-        job_id = begin(lambda: detection.submit(request, settings, queue, again=again), queue)
-        return follow(job_id, settings, n_left)
+    return run_here(request, n_left, again=again, processes=processes_of(request))

@@ -13,13 +13,11 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 from starlette.exceptions import HTTPException
 
-from spanlab import jobs
 from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.base.fields import FrozenModel
 from spanlab.base.redaction import redact
 from spanlab.base.settings import Settings
-from spanlab.detection.request import RunRequest, request_of
-from spanlab.detection.submitting import submit_detection
+from spanlab.detection.request import RunRequest
 from spanlab.integrations.offers import (
     DetectionReply,
     DetectorName,
@@ -27,7 +25,7 @@ from spanlab.integrations.offers import (
     SubmittedAnswer,
     reply_of,
 )
-from spanlab.jobs import JobState, JobView
+from spanlab.jobs import Jobs, JobState, JobView
 from spanlab.measure.rate_tally import rates
 from spanlab.output.tables import flat_rows
 from spanlab.schema import Actor, AnnotatorKind, Record
@@ -111,7 +109,7 @@ class ApiJobs:
     def __init__(
         self, store: Store, offers: ServiceOffers, settings: Settings | None = None
     ) -> None:
-        self.store, self._offers, self._settings = store, offers, settings
+        self.store, self._offers, self._jobs = store, offers, Jobs(settings)
         self._lock, self._starting = Lock(), [0]  # shared by those who act
 
     def acting_as(self, actor: Actor) -> ApiJobs:
@@ -135,7 +133,7 @@ class ApiJobs:
             self.store.import_records(dataset, (Record(item=item) for item in items))
             self.store.enter_api_job(job_id, dataset)
             try:
-                submit_detection(request_of(dataset, [spec]), self._settings, job_id)
+                self._jobs.submit(RunRequest(dataset=dataset, detectors=(spec,)), job_id=job_id)
             except BaseException:
                 self.store.forget_api_job(job_id)
                 raise
@@ -145,7 +143,7 @@ class ApiJobs:
     def _counted_as_starting(self) -> Iterator[None]:
         """Count a job that is being started, and refuse it if too many are under way."""
         with self._lock:
-            queued = self.store.api_jobs(jobs.under_way(self._settings))
+            queued = self.store.api_jobs(self._jobs.store.under_way())
             if len(queued) + self._starting[0] >= _OPEN:
                 words = f"{_OPEN} jobs are under way: wait until one has ended"
                 raise HTTPException(429, words, RETRY)
@@ -168,7 +166,7 @@ class ApiJobs:
     def newest(self) -> tuple[ApiJob, ...]:
         """Return the jobs that are not forgotten, the newest first, a hundred at most."""
         stored_jobs = self.store.api_jobs(limit=MOST)
-        views = jobs.jobs_by_id([stored_job.id for stored_job in stored_jobs], self._settings)
+        views = self._jobs.store.jobs_by_id([stored_job.id for stored_job in stored_jobs])
         return tuple(
             _api_job(stored_job, views[stored_job.id])
             for stored_job in stored_jobs
@@ -238,7 +236,7 @@ class ApiJobs:
         stored, view = self._job(job_id)
         if not view.is_over:
             with suppress(UsageError):  # it came to its end in this moment
-                jobs.cancel(job_id, self._settings)
+                self._jobs.cancel(job_id)
             return self.get(job_id)
         if self.store.forget_api_job(job_id) and stored.dataset is not None:
             return StopReply(kept=_KEPT)
@@ -246,7 +244,7 @@ class ApiJobs:
 
     def _job(self, job_id: str) -> tuple[StoredJob, JobView]:
         stored = _ID.fullmatch(job_id) and self.store.api_jobs([job_id])
-        view = jobs.jobs_by_id([job_id], self._settings).get(job_id) if stored else None
+        view = self._jobs.store.jobs_by_id([job_id]).get(job_id) if stored else None
         if not stored or view is None or not _is_of_api(view):
             raise NotFoundError("there is no such job")
         return stored[0], view

@@ -20,10 +20,10 @@ from spanlab.data.report import write_report
 from spanlab.detection import Detector, DetectorSpec, EnsembleSpec, LocalDetector, Spec
 from spanlab.detection.file_run import FileRun
 from spanlab.detection.request import (
+    FOR_A_DATASET,
     RunLimits,
     RunOptions,
-    check_without_dataset,
-    request_of,
+    RunRequest,
 )
 from spanlab.detection.selection import DetectorSelection
 from spanlab.detection.specifications import specifications
@@ -291,8 +291,7 @@ def annotate(
         detectors = list(detector)
     limits, specs = _limits_and_specs(detectors, options)
     own = [_as_detector(value) for value in detectors if not isinstance(value, str | _CHOICES)]
-    bounds = {"concurrency": limits.concurrency, "events": limits.events, **limits.call_limits}
-    request = request_of("records", specs, **bounds) if specs else None
+    request = RunRequest.of(limits, detectors=specs) if specs else None
     try:
         names = () if request is None else request.annotators
         unique([*names, *(own_detector.name for own_detector in own)], "annotator")
@@ -333,7 +332,7 @@ def _limits_and_specs(
         except UsageError as error:
             also = "what a detector works with goes with its name, or into its specification"
             raise UsageError(f"{error}; {also}") from None
-    check_without_dataset(limits)
+    limits.refuse(FOR_A_DATASET)
     for choice in detectors:
         if isinstance(choice, DetectorSelection):
             specs += specifications(choice)

@@ -6,12 +6,11 @@ from typing import Annotated
 
 import typer
 
-from spanlab import jobs
 from spanlab.base.settings import Settings
 from spanlab.cli import console
 from spanlab.cli import servers as serving
 from spanlab.cli.inputs import LogJson
-from spanlab.jobs import control, job_store, leases, working
+from spanlab.jobs import Jobs, leases, working
 from spanlab.jobs.summary import job_table, job_tables
 from spanlab.jobs.worker import WorkerRole, work
 
@@ -36,10 +35,9 @@ def list_jobs(
     \b
     spanlab jobs list
     """
-    leases.requeue_abandoned(
-        job_store.shared_job_store(None)
-    )  # what nobody works on any more is not running
-    console.write_tables([job_table(jobs.jobs(limit, page - 1))])
+    jobs = Jobs()
+    leases.requeue_abandoned(jobs.store)  # what nobody works on any more is not running
+    console.write_tables([job_table(jobs.list(limit, page - 1))])
 
 
 @app.command()
@@ -49,7 +47,7 @@ def show(job_id: JobId) -> None:
     \b
     spanlab jobs show 3f2a
     """
-    console.write_tables(job_tables(jobs.job(job_id)))
+    console.write_tables(job_tables(Jobs().find(job_id)))
 
 
 @app.command()
@@ -59,7 +57,7 @@ def pause(job_id: JobId) -> None:
     \b
     spanlab jobs pause 3f2a
     """
-    jobs.pause(job_id)
+    Jobs().pause(job_id)
     console.say(f"paused; continue with: spanlab jobs resume {job_id}")
 
 
@@ -71,12 +69,10 @@ def resume(job_id: JobId, queue: Queue = False) -> None:
     spanlab jobs resume 3f2a --queue
     """
     if queue:
-        jobs.resume(job_id)
+        Jobs().resume(job_id)
         console.say("queued")
-        return
-    settings = Settings.read()
-    where = job_store.shared_job_store(settings)
-    working.take_up(job_id, lambda own: control.requeue(where, job_id, own, own), settings)
+    else:
+        working.take_up(job_id, Jobs.resume)
 
 
 @app.command()
@@ -86,7 +82,7 @@ def cancel(job_id: JobId) -> None:
     \b
     spanlab jobs cancel 3f2a
     """
-    jobs.cancel(job_id)
+    Jobs().cancel(job_id)
     console.say("cancelled")
 
 
@@ -98,11 +94,9 @@ def retry(job_id: JobId, queue: Queue = False) -> None:
     spanlab jobs retry 3f2a
     """
     if queue:
-        console.say(f"queued as {jobs.retry(job_id)}")
-        return
-    settings = Settings.read()
-    where = job_store.shared_job_store(settings)
-    working.take_up(job_id, lambda own: control.repeat(where, job_id, own), settings)
+        console.say(f"queued as {Jobs().retry(job_id)}")
+    else:
+        working.take_up(job_id, Jobs.retry)
 
 
 def worker(

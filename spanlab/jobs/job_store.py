@@ -9,7 +9,7 @@ import json
 import re
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import cached_property
@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from spanlab.base.errors import NotFoundError, StoreError
+from spanlab.base.errors import NotFoundError, SpanlabError, StoreError
 from spanlab.base.fields import storable
 from spanlab.base.settings import Settings
 from spanlab.jobs import database
 from spanlab.jobs.views import (
     KINDS,
     SHOWN,
+    UNDER_WAY,
     JobState,
     JobView,
     PartState,
@@ -41,8 +42,10 @@ if TYPE_CHECKING:
 
 JOBS = "jobs"  # the queue of whole jobs
 PARTS = "parts"  # the queue of their parts
+_WHOLE = {"has_parent": False}  # jobs, of whatever kind, and not their parts
 OPEN = ["ENQUEUED", "DELAYED", "PENDING"]  # what DBOS calls jobs that are queued or running
 
+_EVERY = 0.4  # seconds between two looks at a job that is waited for
 _NOT_IN_JSONB = re.compile("[\0\ud800-\udfff]")  # characters that PostgreSQL refuses there
 
 
@@ -68,17 +71,16 @@ class JobStore:
 
     def jobs_by_id(self, job_ids: Sequence[str]) -> dict[str, JobView]:
         """Return those jobs that have one of these whole ids, by id."""
-        return {view.id: view for view in self._views(workflow_ids=list(job_ids))}
+        views = self._views(workflow_ids=list(job_ids)) if job_ids else []
+        return {view.id: view for view in views}
 
     def under_way(self) -> list[str]:
         """Return the ids of all jobs that are queued or running."""
-        names = [kind.workflow for kind in KINDS.values()]
-        rows = self.rows(name=names, status=OPEN, load_output=False)
+        rows = self.rows(**_WHOLE, status=OPEN, load_output=False)
         return [row.workflow_id for row in rows]
 
     def _views(self, **filters: Any) -> list[JobView]:
-        names = [kind.workflow for kind in KINDS.values()]
-        rows = self.rows(name=names, load_input=True, **filters)
+        rows = self.rows(**_WHOLE, load_input=True, **filters)
         views = [self.view(row) for row in rows]
         # Of a job that goes on its row tells; one that was stopped or killed is behind its parts.
         behind = [view.id for view in views if view.state not in {JobState.RUNNING, JobState.DONE}]
@@ -94,18 +96,48 @@ class JobStore:
             with_parts(view, parts), failures=tuple(failures[::-1][:SHOWN]), log=log_of(row)
         )
 
+    def wait(
+        self,
+        job_id: str,
+        *,
+        timeout: float | None = None,
+        on_progress: Callable[[JobView], None] = lambda _view: None,
+    ) -> JobView:
+        """Wait until a job is over or paused.
+
+        Args:
+            job_id: its id, or how it begins.
+            timeout: seconds; None waits for ever.
+            on_progress: called with the job about twice a second.
+
+        Returns:
+            The job as it is then, with failures and log.
+
+        Raises:
+            NotFoundError: there is no such job.
+            SpanlabError: the time is over and the job is not, or the disk is full.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        view = self.job(job_id)
+        while True:
+            if view.state not in UNDER_WAY:
+                view = self.job(view.id)
+            on_progress(view)
+            if view.state not in UNDER_WAY:
+                return view
+            database.check_space(self.settings)
+            if deadline is not None and time.monotonic() > deadline:
+                raise SpanlabError(f"job {view.id} is still {view.state} after {timeout:g} seconds")
+            time.sleep(_EVERY)
+            view = self.jobs_by_id([view.id]).get(view.id, view)
+
     def row(self, job_id: str) -> WorkflowStatus:
         """Return the workflow of the job whose id begins like this, with its request.
 
         Raises:
             NotFoundError: no job's id does, or several do.
         """
-        rows = self.rows(
-            workflow_id_prefix=job_id,
-            name=[kind.workflow for kind in KINDS.values()],
-            load_input=True,
-            limit=2,
-        )
+        rows = self.rows(**_WHOLE, workflow_id_prefix=job_id, load_input=True, limit=2)
         if not job_id or not rows:
             raise NotFoundError(f"there is no job {job_id!r}; spanlab jobs list names them")
         if len(rows) > 1 and rows[0].workflow_id != job_id:
@@ -167,7 +199,7 @@ class JobStore:
         request: Mapping[str, Any],
         queue: str,
         *,
-        job_id: str | None = None,
+        job_id: str = "",
     ) -> str:
         """Queue a job and return its id, which is made up if none is given."""
         job_id = job_id or token_hex(4)

@@ -20,7 +20,6 @@ from spanlab.base.settings import Settings
 from spanlab.jobs import database
 from spanlab.jobs.database import alone, is_sqlite
 from spanlab.jobs.job_store import JOBS, PARTS, JobStore
-from spanlab.jobs.views import KINDS
 from spanlab.storage.engine import in_words, is_lock
 
 _OWN = "own."
@@ -58,12 +57,11 @@ def requeue(jobs: JobStore, name: str) -> None:
     """
     begun = jobs.rows(status="PENDING", executor_id=name, load_output=False)
     reserved = jobs.rows(status="ENQUEUED", queue_name=own_queue(name), load_output=False)
-    job_workflows = {kind.workflow for kind in KINDS.values()}
     rows = [*begun, *reserved]
-    _queue(jobs, (row.workflow_id for row in rows if row.name in job_workflows), JOBS)
-    _queue(jobs, (row.workflow_id for row in rows if row.name not in job_workflows), PARTS)
+    _queue(jobs, (row.workflow_id for row in rows if not row.parent_workflow_id), JOBS)
+    _queue(jobs, (row.workflow_id for row in rows if row.parent_workflow_id), PARTS)
     for row in begun:
-        if row.name in job_workflows:
+        if not row.parent_workflow_id:
             jobs.note(row.workflow_id, f"{name} stopped; the job is queued again")
 
 

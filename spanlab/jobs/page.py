@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from spanlab import jobs
-from spanlab.jobs import JobView
+from spanlab.jobs import Jobs, JobView
 from spanlab.jobs.panel import (
     EVERY,
     dataset_of,
@@ -17,7 +16,7 @@ from spanlab.jobs.panel import (
     job_progress,
 )
 from spanlab.jobs.summary import summary_of
-from spanlab.jobs.views import KINDS
+from spanlab.jobs.views import described
 from spanlab.ui.common import actor, link, page_link, plain, store, title
 from spanlab.ui.messages import errors_shown
 
@@ -39,7 +38,7 @@ def _draw_jobs() -> None:
     job_changed()  # the jobs are read anew here in any case
     number = st.session_state.get(_PAGE, 0)
     with errors_shown():
-        views = jobs.jobs(limit=_PER_PAGE, page=number, actor=actor())
+        views = Jobs(actor=actor()).list(_PER_PAGE, number)
         if not views and number == 0:
             _say_no_jobs()
             return
@@ -87,7 +86,7 @@ def _draw_row(view: JobView) -> None:
             st.caption(f":material/error: {plain(view.error)}")
         if is_open:
             with errors_shown(), st.container(border=True):
-                _draw_details(jobs.job(view.id, actor=actor()))
+                _draw_details(Jobs(actor=actor()).find(view.id))
 
 
 def _draw_details(view: JobView) -> None:
@@ -103,7 +102,7 @@ def _draw_details(view: JobView) -> None:
 
 def _describe_job(view: JobView) -> str:
     began = view.created.astimezone()
-    return plain(f"{KINDS[view.kind].title} {view.id} · requested {began:%-d %B %Y, %H:%M}")
+    return plain(f"{described(view.kind).title} {view.id} · requested {began:%-d %B %Y, %H:%M}")
 
 
 def _toggle(job_id: str | None) -> None:

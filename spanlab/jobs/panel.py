@@ -8,9 +8,8 @@ from typing import Literal
 
 import streamlit as st
 
-from spanlab import jobs
 from spanlab.base.errors import SpanlabError
-from spanlab.jobs import JobState, JobView
+from spanlab.jobs import Jobs, JobState, JobView
 from spanlab.jobs.summary import progress_in_words, state_in_words
 from spanlab.output.figures import counted
 from spanlab.output.wording import usage_in_words
@@ -50,13 +49,13 @@ _SOME_FAILED = _Badge(":material/warning:", "orange")
 class _Button:
     label: str
     icon: str
-    act: Callable[..., object]
+    act: Callable[[Jobs, str], object]
 
 
-_PAUSE = _Button("Pause", ":material/pause:", jobs.pause)
-_RESUME = _Button("Resume", ":material/play_arrow:", jobs.resume)
-_CANCEL = _Button("Stop", ":material/stop:", jobs.cancel)
-_RETRY = _Button("Retry", ":material/replay:", jobs.retry)
+_PAUSE = _Button("Pause", ":material/pause:", Jobs.pause)
+_RESUME = _Button("Resume", ":material/play_arrow:", Jobs.resume)
+_CANCEL = _Button("Stop", ":material/stop:", Jobs.cancel)
+_RETRY = _Button("Retry", ":material/replay:", Jobs.retry)
 _BUTTONS: Mapping[JobState, Sequence[_Button]] = {
     JobState.QUEUED: (_PAUSE, _CANCEL),
     JobState.RUNNING: (_PAUSE, _CANCEL),
@@ -172,7 +171,7 @@ def latest_jobs(kind: str, summaries: Iterable[DatasetSummary]) -> dict[str, Job
         return {}
     datasets = list(summaries)
     try:
-        recent = jobs.jobs(limit=_LOOK_BACK, actor=actor())
+        recent = Jobs(actor=actor()).list(_LOOK_BACK)
     except SpanlabError as error:
         show_error(error)
         return {}
@@ -210,10 +209,10 @@ def _draw_failures(reason: str, failures: Sequence[FailedItem], dataset: str | N
                 st.caption(f"and {len(ids) - _ITEMS:,} more", width="content")
 
 
-def _act_on_job(act: Callable[..., object], job_id: str) -> None:
+def _act_on_job(act: Callable[[Jobs, str], object], job_id: str) -> None:
     st.session_state[_CHANGED] = True
     try:
-        act(job_id, actor=actor())
+        act(Jobs(actor=actor()), job_id)
     except SpanlabError as error:
         st.session_state[_ERROR] = error
 

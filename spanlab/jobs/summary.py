@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from spanlab.jobs.views import KINDS, JobState, JobView
+from spanlab.jobs.views import JobState, JobView, described
 from spanlab.output.figures import counted, duration, rate_in_words
 from spanlab.output.tables import ResultTable, columns_of, fact_table
 from spanlab.output.wording import cost_in_words, usage_in_words
@@ -129,7 +129,7 @@ def progress_in_words(view: JobView) -> str:
         return "Waits for a worker"
     if not progress.total:
         return "Nothing to do" if view.is_over else "Begins"
-    parts = [f"{progress.done:,} of {counted(progress.total, KINDS[view.kind].noun)}"]
+    parts = [f"{progress.done:,} of {counted(progress.total, described(view.kind).noun)}"]
     if progress.failed:
         parts.append(f"{progress.failed:,} failed")
     if view.state is JobState.RUNNING and progress.rate > 0:

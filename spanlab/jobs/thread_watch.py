@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from spanlab.base.errors import StoppedError
-from spanlab.jobs import job_store
+from spanlab.jobs import job_store, worker
+from spanlab.jobs.rate_limiter import JobCalls
 from spanlab.jobs.steps import interruption
 from spanlab.jobs.worker import Worker
 from spanlab.models import Meter
+from spanlab.schema.usage import CallLimits
+
+if TYPE_CHECKING:
+    from dbos import WorkflowStatus
 
 T = TypeVar("T")
 
@@ -33,47 +39,64 @@ class SavedLog(Protocol[M_contra]):
 
 
 @dataclass
-class ThreadWatch(Generic[M]):
+class ThreadWatch:
     """Watches work in a thread: saves its progress, and stops it if its job is stopped.
 
-    ``cut_off`` is the worker's when the work began. ``reports`` says whether this worker still
-    tells of the job's progress.
+    ``row`` is the job's, and ``cut_off`` the worker's, when the work began. ``reports`` says
+    whether this worker still tells of the job's progress.
     """
 
     me: Worker
     job_id: str
-    progress_log: SavedLog[M]
-    stopper: M
-    stopped: threading.Event
+    row: WorkflowStatus
     cut_off: int
+    stopped: threading.Event = field(default_factory=threading.Event)
     reports: bool = True
 
-    async def until_over(self, running: asyncio.Task[T]) -> T:
-        """Wait for the work and return its result.
+    @classmethod
+    async def begun(cls, job_id: str) -> ThreadWatch:
+        """Return a watch over work that is about to begin.
+
+        Raises:
+            DBOSWorkflowCancelledError: the job is not this worker's.
+        """
+        me = worker.current()
+        cut_off = me.cut_off
+        row = await asyncio.to_thread(me.jobs.part, job_id)
+        if not me.owns(row):
+            raise interruption()
+        return cls(me, job_id, row, cut_off)
+
+    def pace(self, limits: CallLimits) -> Callable[[], Awaitable[None]]:
+        """Return what the thread's calls wait for, within the limits of the job."""
+        calls = JobCalls(self.me, self.job_id, limits)
+        return calls.from_other_loops(lambda: "stopped" if self.stopped.is_set() else None)
+
+    async def run(self, work: Callable[[], T], log: SavedLog[M], meter: M) -> T:
+        """Do the work in a thread and return its result; ``log`` is saved meanwhile.
 
         Raises:
             DBOSWorkflowCancelledError: the work was stopped, or is another worker's now.
         """
-        try:
-            while not running.done():
-                await asyncio.wait([running], timeout=_EVERY)
-                await self._look()
-            return running.result()
-        except StoppedError as error:
-            raise interruption() from error
-        finally:
-            self.stopped.set()
-            await asyncio.gather(running, return_exceptions=True)  # its calls under way are paid
-            await self._look()
+        with self.me.working():
+            running = asyncio.create_task(asyncio.to_thread(work))
+            try:
+                while not running.done():
+                    await asyncio.wait([running], timeout=_EVERY)
+                    await self._look(log, meter)
+                return running.result()
+            except StoppedError as error:
+                raise interruption() from error
+            finally:
+                self.stopped.set()
+                await asyncio.gather(running, return_exceptions=True)  # calls under way are paid
+                await self._look(log, meter)
 
-    async def _look(self) -> None:
+    async def _look(self, log: SavedLog[M], meter: M) -> None:
         row = await asyncio.to_thread(self.me.jobs.part, self.job_id)
         # Of one that was stopped, or resumed and waits, nobody else tells how far it is.
         self.reports = self.me.owns(row) or row.status in {"CANCELLED", "ENQUEUED"}
         if self.me.stopping or self.me.cut_off != self.cut_off or not self.me.owns(row):
             self.stopped.set()
-        await self._report()
-
-    async def _report(self) -> None:
         if self.reports and self.me.cut_off == self.cut_off:
-            await asyncio.to_thread(self.progress_log.save, self.me.jobs, self.job_id, self.stopper)
+            await asyncio.to_thread(log.save, self.me.jobs, self.job_id, meter)

@@ -34,12 +34,13 @@ KINDS: Final = doors.jobs()
 
 
 def kind_of(workflow: str) -> str:
-    """Return the kind of job that a workflow name stands for.
+    """Return the kind of job that a workflow stands for, of one that nobody offers its name."""
+    return next((name for name, kind in KINDS.items() if kind.workflow == workflow), workflow)
 
-    Raises:
-        KeyError: no kind has this workflow.
-    """
-    return {job_kind.workflow: kind for kind, job_kind in KINDS.items()}[workflow]
+
+def described(kind: str) -> doors.Job:
+    """Return what is known of a kind of job, which may be one that nobody offers any more."""
+    return KINDS.get(kind) or doors.Job(kind, "item", kind, "")
 
 
 def load() -> None:
@@ -57,6 +58,9 @@ class JobState(StrEnum):
     DONE = "done"  # all items dealt with, the failed ones included, or the budget spent
     FAILED = "failed"  # the job itself broke; `error` says why
     CANCELLED = "cancelled"  # somebody ended it; what is saved stays
+
+
+UNDER_WAY: Final = {JobState.QUEUED, JobState.RUNNING}
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,11 @@ _STARTED = threading.Event()
 _LOCK = threading.Lock()
 
 
-def start_embedded(settings: Settings | None) -> None:
-    """See ``spanlab.jobs.start_embedded_worker``."""
+def start_embedded_worker(settings: Settings | None = None) -> None:
+    """Let this process work on jobs in threads of its own; once is enough, and more do no harm.
+
+    It returns at once; what goes wrong while the worker starts is in the process's log.
+    """
     with _LOCK:
         if _STARTED.is_set():
             return

@@ -7,56 +7,79 @@ from contextlib import contextmanager, suppress
 
 import typer
 
-from spanlab import jobs
 from spanlab.base.errors import UnderWayError, UsageError
 from spanlab.base.settings import Settings
 from spanlab.cli import console
-from spanlab.jobs import JobState, JobView
+from spanlab.jobs import Jobs, JobState, JobView
+from spanlab.jobs.views import described
 from spanlab.output.figures import counted
 from spanlab.output.wording import usage_in_words
+from spanlab.schema.job_request import JobRequest
 
+AGAIN = "; --again starts it once more"  # said where a job under way does the same
 _NAME = "command"
 _INTERRUPTED = 130  # the exit status of a command that Ctrl+C ended
 
 
-def begin(submit: Callable[[], str], queue: str) -> str:
-    """Queue a job here, or in its place one that does the same and waits for a worker.
+def run_here(
+    request: JobRequest,
+    total: int | None,
+    *,
+    task: str = "annotating",
+    again: bool | None = None,
+    processes: int = 0,
+) -> JobView:
+    """Do a request as a job in this process, or one that does the same and waits for a worker.
 
     Args:
-        submit: queues it.
-        queue: this process's.
+        request: what to do.
+        total: how many items or the like it comes to; None if nobody knows.
+        task: what is being done, for the bar.
+        again: whether to start it also if a job under way does the same; None where nobody is
+            asked that.
+        processes: for detectors that ask no model; 0 takes a thread.
 
     Returns:
-        The job's id.
+        The job once it is over; Ctrl+C pauses it and says how to go on.
 
     Raises:
-        UnderWayError: somebody works on one that does the same.
+        UnderWayError: somebody works on one that does the same, and ``again`` is not set.
     """
-    from spanlab.jobs import control, job_store
-
-    try:
-        return submit()
-    except UnderWayError as error:
-        view = jobs.job(error.job_id)
-        if view.state is JobState.QUEUED:
-            with suppress(UsageError):  # it waits for a process that has its key
-                control.requeue(job_store.shared_job_store(None), view.id, queue, queue)
-                console.say(f"continuing job {view.id}, which asks for the same and has waited")
-                return view.id
-        raise UnderWayError(f"{error}; --again starts it once more", error.job_id) from None
+    settings = Settings.read()
+    jobs = Jobs(settings)
+    with _at_work(settings, processes) as queue:
+        try:
+            job_id = jobs.submit(request, queue, again=bool(again))
+        except UnderWayError as error:
+            job_id = _waiting(jobs, error, queue, "" if again is None else AGAIN)
+        return _follow(jobs, job_id, total, task, described(request.kind).noun)
 
 
-def take_up(job_id: str, requeue: Callable[[str], str], settings: Settings) -> None:
-    """Let this process do a job that exists; ``requeue`` puts it into the queue that it gets."""
-    total = jobs.job(job_id, settings).progress.total
-    with at_work(settings, processes=0) as queue:
-        view = follow(requeue(queue), settings, total or None)
+def take_up(job_id: str, act: Callable[[Jobs, str, str], str]) -> None:
+    """Resume or retry a job in this process: ``act`` puts it into the queue that it gets."""
+    settings = Settings.read()
+    jobs = Jobs(settings)
+    view = jobs.find(job_id)
+    with _at_work(settings) as queue:
+        total = view.progress.total or None
+        view = _follow(jobs, act(jobs, job_id, queue), total, "annotating", "item")
     console.say(f"{view.title}: {view.progress.done:,} of {view.progress.total:,} items")
     sum_up(view)
 
 
+def _waiting(jobs: Jobs, error: UnderWayError, queue: str, hint: str) -> str:
+    """Take up the job that does the same if it waits for a worker, and return its id."""
+    view = jobs.find(error.job_id)
+    if view.state is JobState.QUEUED:
+        with suppress(UsageError):  # it waits for a process that has its key
+            jobs.resume(view.id, queue)
+            console.say(f"continuing job {view.id}, which asks for the same and has waited")
+            return view.id
+    raise UnderWayError(f"{error}{hint}", error.job_id) from None
+
+
 @contextmanager
-def at_work(settings: Settings, *, processes: int) -> Iterator[str]:
+def _at_work(settings: Settings, processes: int = 0) -> Iterator[str]:
     """Be a worker for the jobs in the queue that is yielded, and no others."""
     from spanlab.jobs import worker
 
@@ -68,26 +91,15 @@ def at_work(settings: Settings, *, processes: int) -> Iterator[str]:
         worker.stop()
 
 
-def follow(
-    job_id: str,
-    settings: Settings,
-    total: int | None,
-    *,
-    task: str = "annotating",
-    unit: str = "items",
-) -> JobView:
-    """Show how far a job is until it is over; Ctrl+C pauses it and says how to go on."""
+def _follow(jobs: Jobs, job_id: str, total: int | None, task: str, noun: str) -> JobView:
     try:
-        with console.bar(task, unit=unit, total=total) as advance:
-            view = jobs.wait(
-                job_id, settings=settings, on_progress=lambda view: advance(view.progress.done)
-            )
+        with console.bar(task, unit=f"{noun}s", total=total) as advance:
+            return jobs.store.wait(job_id, on_progress=lambda view: advance(view.progress.done))
     except KeyboardInterrupt:
         console.say("stopping after the calls under way (Ctrl+C again: at once)")
-        jobs.pause(job_id, settings)
+        jobs.pause(job_id)
         console.say(f"paused; continue with: spanlab jobs resume {job_id}")
         raise typer.Exit(_INTERRUPTED) from None
-    return view
 
 
 def sum_up(view: JobView) -> None:

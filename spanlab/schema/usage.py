@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any
 
 from pydantic import field_validator
 
@@ -114,8 +113,3 @@ class CallLimits(OptionModel):
     @classmethod
     def _none_without_limits(cls, budget: Budget | None) -> Budget | None:
         return None if budget == Budget() else budget
-
-    @property
-    def call_limits(self) -> dict[str, Any]:
-        """The limits of calls alone, as fields of another model that has them."""
-        return {name: getattr(self, name) for name in CallLimits.model_fields}

@@ -22,8 +22,7 @@ from serving import Server, chromium, serving
 from timing import keys
 from working_jobs import fill, request, separate_server, wait_until
 
-from spanlab import jobs
-from spanlab.detection.submitting import submit_detection
+from spanlab.jobs import Jobs
 from spanlab.schema import Status
 from spanlab.storage import Store
 
@@ -83,18 +82,20 @@ def main() -> None:
         _row("no job", keys(desk, page))
         job_id = _begin(server, url)
         _row("a job in the app", keys(desk, page))
-        view = jobs.job(job_id, server.settings)
+        view = Jobs(server.settings).find(job_id)
         assert not view.is_over, view
         print(f"the job meanwhile: {view.progress.rate:.0f} items/s of {AT_ONCE / LATENCY:.0f}")
         _progress(browser.new_page(), server, store)
         _row("the job, watched", keys(desk, page))
-        jobs.cancel(job_id, server.settings)
+        Jobs(server.settings).cancel(job_id)
 
 
 def _begin(server: Server, url: str) -> str:
     asked = request(Served(url), concurrency=AT_ONCE)  # type: ignore[arg-type]  # only its address is read
-    job_id = submit_detection(asked, server.settings)
-    wait_until(lambda: jobs.job(job_id, server.settings).progress.done > 200, "the job to be going")
+    job_id = Jobs(server.settings).submit(asked)
+    wait_until(
+        lambda: Jobs(server.settings).find(job_id).progress.done > 200, "the job to be going"
+    )
     return job_id
 
 

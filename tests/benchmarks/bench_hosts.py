@@ -21,10 +21,8 @@ from paid import again_after_loss
 from postgres import postgres
 from working_jobs import NOTHING, fill, key_of, request, states, wait_until, working
 
-from spanlab import jobs
 from spanlab.base.settings import Settings
-from spanlab.detection.submitting import submit_detection
-from spanlab.jobs import JobState, job_store
+from spanlab.jobs import Jobs, JobState, job_store
 from spanlab.schema import Status
 from spanlab.testing import ModelRequest, ModelServer, caller_with, say
 
@@ -66,7 +64,7 @@ def _cut_off(
             theirs = Settings(home=home, database_url=url)
             stack.enter_context(working(theirs, home.name, host.inside))
             hosts[home.name] = host
-        job_id = submit_detection(request(model, concurrency=AT_ONCE), here)
+        job_id = Jobs(here).submit(request(model, concurrency=AT_ONCE))
         where = job_store.shared_job_store(here)
         wait_until(lambda: model.count >= items * 2 // 5, "two fifths of the calls")
         leader = where.part(job_id).executor_id
@@ -79,12 +77,12 @@ def _cut_off(
         wait_until(lambda: time.time() > cut + seconds, "the cut to last")
         hosts[name].mend()
         back = time.time()
-        done = jobs.wait(job_id, timeout=600, settings=here)
+        done = Jobs(here).store.wait(job_id, timeout=600)
         assert (done.state, done.progress.done) == (JobState.DONE, items), done
         assert states(here) == {Status.DONE: items}
         _tell_repeated(model, name, cut, back)
         _works_again(model, here, name, back)
-        for line in jobs.job(job_id, here).log:
+        for line in Jobs(here).find(job_id).log:
             print(f"    log: {line.at:%H:%M:%S} {line.text}")
 
 
@@ -123,8 +121,8 @@ def _works_again(model: ModelServer, here: Settings, name: str, back: float) -> 
     where = job_store.shared_job_store(here)
     for number in range(60):
         fill(here, 64, 1_000_000 + number * 64)
-        job_id = submit_detection(request(model, concurrency=AT_ONCE), here)
-        done = jobs.wait(job_id, timeout=120, settings=here)
+        job_id = Jobs(here).submit(request(model, concurrency=AT_ONCE))
+        done = Jobs(here).store.wait(job_id, timeout=120)
         assert (done.state, done.progress.done) == (JobState.DONE, 64), done
         if name in {row.executor_id for row in where.rows(parent_workflow_id=job_id)}:
             print(f"    {name} works again {time.time() - back:.1f} s after its return")

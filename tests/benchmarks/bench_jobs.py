@@ -32,14 +32,13 @@ from working_jobs import (
     working,
 )
 
-from spanlab import jobs
 from spanlab.base.settings import Settings
 from spanlab.detection import DetectorSpec
 from spanlab.detection.file_run import FileRun
-from spanlab.detection.request import ensemble_of, request_of
+from spanlab.detection.request import RunRequest, ensemble_of
 from spanlab.detection.run import DatasetRun, ItemBatch
-from spanlab.detection.submitting import submit_detection
 from spanlab.formats import read, write
+from spanlab.jobs import Jobs
 from spanlab.jobs.worker import WorkerPace
 from spanlab.models import Meter
 from spanlab.schema import Status
@@ -143,12 +142,12 @@ def bookkeeping(items: int) -> None:
         Path(package, "idle.py").write_text(_IDLE)
         sys.path.insert(0, package)
         fill(settings, items)
-        asked = request_of("d", [DetectorSpec(detector="idle")])
+        asked = RunRequest.of(dataset="d", detectors=[DetectorSpec(detector="idle")])
         with working(settings, "w", environ={"PYTHONPATH": package}, pace=WorkerPace()):
             few = asked.model_copy(update={"limit": 40})
-            jobs.wait(submit_detection(few, settings), timeout=600, settings=settings)
+            Jobs(settings).store.wait(Jobs(settings).submit(few), timeout=600)
             began = time.perf_counter()
-            jobs.wait(submit_detection(asked, settings), timeout=600, settings=settings)
+            Jobs(settings).store.wait(Jobs(settings).submit(asked), timeout=600)
             job = time.perf_counter() - began
         assert states(settings, "idle") == {Status.DONE: items}
         source = settings.home / "items.jsonl"
@@ -168,14 +167,14 @@ def kills(items: int, times: int) -> None:
     chance = random.Random(4)
     with home() as settings, Served(0.05) as model:
         fill(settings, items)
-        job_id = submit_detection(request(model, concurrency=16), settings)
+        job_id = Jobs(settings).submit(request(model, concurrency=16))
         kills = []
         for moment in sorted(chance.sample(range(1, items), times)):
             with working(settings, "w", pace=WorkerPace()) as process:
                 wait_until(lambda moment=moment: model.count >= moment, "a moment to kill")  # type: ignore[misc]  # a default is no parameter to mypy
                 kills.append(killed(process, settings.home, model))
         with working(settings, "w", pace=WorkerPace()):
-            done = jobs.wait(job_id, timeout=600, settings=settings)
+            done = Jobs(settings).store.wait(job_id, timeout=600)
         again = again_after_kills(model, kills, settings.home)
         assert len(again) == sum(count - 1 for count in Counter(model.fingerprints()).values())
         assert states(settings) == {Status.DONE: items}
@@ -221,11 +220,11 @@ def _one_of_two_killed(folder: Path, url: str, model: ModelServer, items: int) -
         working(second, "second", pace=WorkerPace()),
     ):
         began = time.time()
-        job_id = submit_detection(request(model, concurrency=32), here)
+        job_id = Jobs(here).submit(request(model, concurrency=32))
         wait_until(lambda: model.count - before >= items // 2, "half of the calls")
         at = time.time()
         process.kill()
-        done = jobs.wait(job_id, timeout=1200, settings=here)
+        done = Jobs(here).store.wait(job_id, timeout=1200)
     assert states(here) == {Status.DONE: items}
     twice = sum(count - 1 for count in Counter(model.fingerprints()).values())
     again = again_after_loss(model, caller_with(key_of("first")), at, known=0.5)
@@ -246,13 +245,13 @@ def _shared_rate(
     with ExitStack() as stack:
         for number in range(workers):
             stack.enter_context(working(settings, f"w{number}", pace=WorkerPace()))
-        warm = submit_detection(
-            request(model, concurrency=at_once, items=tuple(f"i{n}" for n in range(128))), settings
+        warm = Jobs(settings).submit(
+            request(model, concurrency=at_once, items=tuple(f"i{n}" for n in range(128)))
         )
-        jobs.wait(warm, timeout=600, settings=settings)
+        Jobs(settings).store.wait(warm, timeout=600)
         model.requests.clear()
-        job_id = submit_detection(request(model, concurrency=at_once), settings)
-        jobs.wait(job_id, timeout=1200, settings=settings)
+        job_id = Jobs(settings).submit(request(model, concurrency=at_once))
+        Jobs(settings).store.wait(job_id, timeout=1200)
     times = [ask.at for ask in model.requests]
     assert len(times) == items - 128
     assert states(settings) == {Status.DONE: items}
@@ -265,13 +264,13 @@ def long_list(count: int) -> None:
         fill(settings, 1)
         began = time.perf_counter()
         for _ in range(count):
-            submit_detection(request(model), settings, again=True)
+            Jobs(settings).submit(request(model), again=True)
         queued = time.perf_counter() - began
         began = time.perf_counter()
-        assert len(jobs.jobs(count, settings=settings)) == count
+        assert len(Jobs(settings).list(count)) == count
         listed = time.perf_counter() - began
         began = time.perf_counter()
-        pages = [jobs.jobs(10, page, settings) for page in range(count // 10)]
+        pages = [Jobs(settings).list(10, page) for page in range(count // 10)]
         paged = time.perf_counter() - began
         assert sum(map(len, pages)) == count
         print(

@@ -21,15 +21,14 @@ from paid import again_after_kills, signed
 from paid import killed as kill
 from working_jobs import wait_until, working
 
-from optimizers import job as optimisation
 from optimizers.examples import LabelSource, labelled_items
 from optimizers.preparing import build_tuner, resolve
 from optimizers.request import Optimisation, PromptSearch
 from optimizers.watching import StoppableMeter
-from spanlab import jobs
 from spanlab.base.settings import Settings
 from spanlab.detection import DetectorSpec
 from spanlab.formats import read
+from spanlab.jobs import Jobs
 from spanlab.jobs.worker import WorkerPace
 from spanlab.models import ModelChoice
 from spanlab.models.programs import ProgramRegistry
@@ -81,7 +80,7 @@ def kills(records: list[Record], latency: float) -> None:
         quiet = _settings(Path(folder) / "quiet")
         job_id = _submit(quiet, server, records)
         with working(quiet, "w", pace=WorkerPace()):
-            jobs.wait(job_id, settings=quiet)
+            Jobs(quiet).store.wait(job_id)
         calls, anew = server.count, _repeated(server)
         server.requests.clear()
         killed = _settings(Path(folder) / "killed")
@@ -94,7 +93,7 @@ def kills(records: list[Record], latency: float) -> None:
                 time.sleep(dice.random() * 0.2)
                 ends.append(kill(process, killed.home, server))
         with working(killed, "w", pace=WorkerPace()):
-            view = jobs.wait(job_id, settings=killed)
+            view = Jobs(killed).store.wait(job_id)
         first, second = (ProgramRegistry(each.programs).load("tuned") for each in (quiet, killed))
         same = first.predictors == second.predictors and first.held_out == second.held_out
         print(f"  state {view.state}; the same program as undisturbed: {same}")
@@ -124,8 +123,8 @@ def _settings(home: Path) -> Settings:
 def _submit(settings: Settings, server: ModelServer, records: list[Record]) -> str:
     with Store.open(settings) as store:
         store.import_records("d", records)
-    return optimisation.submit(
-        Optimisation(dataset="d", search=_search(server, auto=None, trials=6)), settings
+    return Jobs(settings).submit(
+        Optimisation(dataset="d", search=_search(server, auto=None, trials=6))
     )
 
 

@@ -10,10 +10,9 @@ from driving import REVIEWER, Desk, becomes, suggested, words_item
 from playwright.sync_api import Browser, expect
 from serving import patient, serving
 
-from spanlab import jobs
 from spanlab.detection import DetectorSpec
 from spanlab.detection.request import RunRequest
-from spanlab.detection.submitting import submit_detection
+from spanlab.jobs import Jobs, JobState
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
 
@@ -73,8 +72,8 @@ def test_two_servers_on_one_home_share_reviews_and_jobs(desk: Sit, browser: Brow
         _is_refused_and_takes_theirs(here, there)
         home = here.server.settings
         request = RunRequest(dataset=here.dataset, detectors=(DetectorSpec(detector="offline"),))
-        done = jobs.wait(submit_detection(request, home), timeout=120, settings=home)
-        assert (done.state, done.progress.done) == (jobs.JobState.DONE, 1)
+        done = Jobs(home).store.wait(Jobs(home).submit(request), timeout=120)
+        assert (done.state, done.progress.done) == (JobState.DONE, 1)
         workers = home.home / "workers"
         becomes(lambda: {"app", "app-2"} <= {path.name for path in workers.iterdir()}, True)
 

@@ -21,10 +21,9 @@ from tiny_encoders import NLI_LABELS, entailed, table, word_piece, write
 from trail_answers import SUMMARISED, TrailAnswers
 
 import spanlab
-from spanlab import jobs
 from spanlab.data.importing import DATASET, detection_of_samples, prepare_samples
-from spanlab.detection.submitting import submit_detection
 from spanlab.formats import read
+from spanlab.jobs import Jobs
 from spanlab.measure.sample import measurement_queue, plan_measurement
 from spanlab.schema import AnnotatorKind, Item, MeasurementPlan, Passage, Record
 from spanlab.search.addresses import ALLOWED
@@ -59,10 +58,10 @@ WRONG = {
 @pytest.fixture
 def at_samples(server: Server, store: Store, page: Page) -> Desk:
     prepare_samples(store)
-    detection = submit_detection(detection_of_samples(), server.settings)
+    detection = Jobs(server.settings).submit(detection_of_samples())
     desk = Desk(server, store, page, DATASET)
     desk.visit(SAMPLE)  # the first page lets the app work on jobs
-    jobs.wait(detection, timeout=PATIENCE / 1000, settings=server.settings)
+    Jobs(server.settings).store.wait(detection, timeout=PATIENCE / 1000)
     page.evaluate("localStorage.setItem('spanlab.hints', '9')")
     desk.visit(SAMPLE)
     return desk

@@ -96,6 +96,7 @@ def test_what_is_missing_is_listed_with_where_it_can_be_had(spanlab: Run) -> Non
         (("--dataset", "ragtruth"), "it can be had from https://github.com/ParticleMedia"),
         (("--controls", "everyone"), "controls.0"),
         (("--check", "nowhere"), "has no table of `spanlab bench`"),
+        (("--events",), "--events sends the results of `spanlab annotate`"),
     ],
 )
 def test_what_cannot_be_run_is_refused(spanlab: Run, arguments: tuple[str, ...], told: str) -> None:

@@ -161,6 +161,11 @@ def test_a_wrong_key_model_or_address_ends_the_work_as_failed_and_leaves_items_o
         pytest.param(
             ["--detector", "ucsc-extract", "--model", "m", "--claims"], "--search", id="claims"
         ),
+        pytest.param(
+            ["--detector", "offline", "--rate", "1"],
+            "--rate is for a dataset: import the files first",
+            id="rate",
+        ),
     ],
 )
 def test_options_that_do_not_fit_are_refused(

@@ -25,7 +25,6 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 from working_jobs import SECONDS, working
 
-from spanlab import jobs
 from spanlab.base.errors import StoreError, UsageError
 from spanlab.base.redaction import remember
 from spanlab.base.settings import Settings
@@ -33,13 +32,13 @@ from spanlab.cli.servers import HealthPaths, JsonLines, RequestLog
 from spanlab.detection import DetectorSpec
 from spanlab.detection.request import RunRequest
 from spanlab.detection.selection import DetectorSelection
-from spanlab.detection.submitting import submit_detection
 from spanlab.integrations import traces
 from spanlab.integrations.api_jobs import ApiJobs
 from spanlab.integrations.gate import LARGEST, Gate, HeadLimit
 from spanlab.integrations.http_api import _without_paths, http_api
 from spanlab.integrations.offers import ScoreReply, ScoreRequest, ServiceOffers
 from spanlab.integrations.traces import TraceInbox
+from spanlab.jobs import Jobs
 from spanlab.measure.sample import measurement_queue, plan_measurement
 from spanlab.oplog.operations import SentOperation, SetStatus
 from spanlab.schema import Annotation, Item, MeasurementPlan, Process, Record, Status
@@ -93,7 +92,7 @@ def test_spans_come_back_with_evidence_and_are_scored(client: TestClient) -> Non
 
 def test_long_work_is_a_job_that_outlives_the_server(store: Store) -> None:
     store.import_records("people's", [Record(item=Item(id="a", answer=ANSWER))])
-    theirs = submit_detection(
+    theirs = Jobs().submit(
         RunRequest(dataset="people's", detectors=(DetectorSpec(detector="offline"),))
     )
     with serving(store) as client:
@@ -109,7 +108,7 @@ def test_long_work_is_a_job_that_outlives_the_server(store: Store) -> None:
             assert client.get(f"/v1/jobs/{other}").status_code == 404
             assert client.delete(f"/v1/jobs/{other}").status_code == 404
     with working(Settings.read(), "w"), serving(store) as client:
-        jobs.wait(job_id, timeout=SECONDS)
+        Jobs().store.wait(job_id, timeout=SECONDS)
         now = client.get(f"/v1/jobs/{job_id}").json()
         assert now == {"id": job_id, "state": "done", "done": 120, "failed": 0, "total": 120} | {
             "error": None
@@ -169,8 +168,8 @@ def test_a_dataset_that_is_called_like_a_job_is_none(store: Store) -> None:
     names = ["api-", "api-9", "api-x", f"api-{whole}", f"api-{whole * 2}"]
     theirs(store, *names)
     for detection in (RunRequest(dataset=name, detectors=(OFFLINE,)) for name in names):
-        jobs.cancel(submit_detection(detection))
-    ids = [each.id for each in jobs.jobs()]
+        Jobs().cancel(Jobs().submit(detection))
+    ids = [each.id for each in Jobs().list()]
     with serving(store) as client:
         assert client.get("/v1/jobs").json() == []
         mine = client.post("/v1/jobs", json={"answers": [ASKED]}).json()["id"]
@@ -221,7 +220,7 @@ def test_a_job_follows_its_dataset_to_another_name_and_to_no_other_dataset(store
         theirs(store, f"api-{renamed}", f"api-{deleted}")
         with working(Settings.read(), "w"):
             for job_id in (renamed, deleted):
-                jobs.wait(job_id, timeout=SECONDS)
+                Jobs().store.wait(job_id, timeout=SECONDS)
         assert client.get(f"/v1/jobs/{renamed}").json()["state"] == "done"
         assert None not in client.get(f"/v1/jobs/{renamed}/results").json()["results"]
         gone = client.get(f"/v1/jobs/{deleted}").json()
@@ -247,7 +246,7 @@ def test_all_jobs_under_way_count_and_no_others(
     assert client.post("/v1/jobs", json=asked).status_code == 202
     for number in range(4):  # newer ones of people's
         theirs(store, f"p{number}")
-        submit_detection(RunRequest(dataset=f"p{number}", detectors=(OFFLINE,)))
+        Jobs().submit(RunRequest(dataset=f"p{number}", detectors=(OFFLINE,)))
     with ThreadPoolExecutor(4) as callers:
         started = list(
             callers.map(lambda _: client.post("/v1/jobs", json=asked).status_code, range(4))

@@ -11,10 +11,8 @@ import pytest
 from sqlalchemy import text
 from working_jobs import SECONDS, fill, request, working
 
-from spanlab import jobs
 from spanlab.base.settings import Settings
-from spanlab.detection.submitting import submit_detection
-from spanlab.jobs import JobState
+from spanlab.jobs import Jobs, JobState
 from spanlab.models import answer_cache
 from spanlab.storage import Store
 from spanlab.storage.engine import Database
@@ -85,10 +83,10 @@ def test_a_question_is_paid_for_once_by_all_hosts(
         home = tmp_path / dataset
         home.mkdir()
         settings = shared_settings.model_copy(update={"home": home})
-        job_id = submit_detection(request(model, dataset=dataset), settings)
+        job_id = Jobs(settings).submit(request(model, dataset=dataset))
         before = model.count
         with working(settings, dataset):
-            done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+            done = Jobs(settings).store.wait(job_id, timeout=SECONDS)
         assert (done.state, done.progress.done) == (JobState.DONE, 20)
         assert (done.progress.usage.calls, done.progress.usage.from_cache) == (calls, 20 - calls)
         assert model.count - before == calls

@@ -30,14 +30,11 @@ from working_jobs import (
     working,
 )
 
-from optimizers import job as optimisation
 from optimizers.request import Optimisation, PromptSearch
-from spanlab import jobs
 from spanlab.base.settings import Settings
 from spanlab.detection import DetectorSpec
-from spanlab.detection.submitting import submit_detection
 from spanlab.formats import read
-from spanlab.jobs import JobState, job_store
+from spanlab.jobs import Jobs, JobState, job_store
 from spanlab.models import ModelChoice
 from spanlab.schema import Status
 from spanlab.storage import Store
@@ -104,7 +101,7 @@ def test_a_host_that_is_cut_off_and_returns_loses_nothing_and_asks_little_twice(
     with working(far, "far", environ=proxy), working(near, "near"):
         wait_until_ready(far, "far")
         wait_until_ready(near, "near")
-        job_id = submit_detection(request(model, concurrency=AT_ONCE), shared_settings)
+        job_id = Jobs(shared_settings).submit(request(model, concurrency=AT_ONCE))
         wait_until(lambda: len(by(model, "far")) >= 80, "calls of both workers")
         with cable.pulled(), model_cable.pulled():
             known = put_away_for_all(shared_settings)
@@ -112,7 +109,7 @@ def test_a_host_that_is_cut_off_and_returns_loses_nothing_and_asks_little_twice(
             cable.give_up()
             wait_until(lambda: not at_work("far", job_id, where), "the other to take over")
         back = time.time()
-        done = jobs.wait(job_id, timeout=SECONDS, settings=shared_settings)
+        done = Jobs(shared_settings).store.wait(job_id, timeout=SECONDS)
         assert (done.state, done.progress.done, done.progress.failed) == (JobState.DONE, 340, 0)
         assert states(shared_settings) == {Status.DONE: 340}
         wait_until(lambda: "far reconnected" in (far.home / "far.log").read_text(), "its return")
@@ -135,13 +132,13 @@ def test_a_worker_whose_database_is_silent_stops_asking_and_goes_on_when_it_is_b
     fill(shared_settings, 64)
     far = through(cable, shared_settings, tmp_path / "far")
     with working(far, "far"):
-        job_id = submit_detection(request(model, concurrency=AT_ONCE), shared_settings)
+        job_id = Jobs(shared_settings).submit(request(model, concurrency=AT_ONCE))
         wait_until(lambda: model.count >= AT_ONCE, "the first calls")
         with cable.pulled():
             time.sleep(QUICK.sure + 0.5)
             wait_until(lambda: is_silent(model), "it to stop asking")
             assert model.count < 64
-        done = jobs.wait(job_id, timeout=SECONDS, settings=shared_settings)
+        done = Jobs(shared_settings).store.wait(job_id, timeout=SECONDS)
     assert (done.state, done.progress.done) == (JobState.DONE, 64)
     assert states(shared_settings) == {Status.DONE: 64}
     assert all(len(asks) == 1 for asks in by(model, "far").values())
@@ -160,11 +157,11 @@ def test_a_search_goes_on_when_its_database_has_started_anew(
         spec = DetectorSpec(detector="ucsc-extract", model=choice)
         search = PromptSearch(name="tuned", detector=spec, auto=None, trials=3, folds=0)
         asked = Optimisation(dataset="d", search=search)
-        job_id = optimisation.submit(asked, shared_settings)
+        job_id = Jobs(shared_settings).submit(asked)
         wait_until(lambda: gold.count >= 30, "some calls")
         with cable.pulled():
             cable.give_up()
-        done = jobs.wait(job_id, timeout=SECONDS, settings=shared_settings)
+        done = Jobs(shared_settings).store.wait(job_id, timeout=SECONDS)
     assert done.state is JobState.DONE, done.error
     assert done.search is not None
     assert done.search.program == "tuned"
@@ -178,11 +175,11 @@ def test_a_database_that_starts_anew_costs_nothing(
     fill(shared_settings, 200)
     far = through(cable, shared_settings, tmp_path / "far")
     with working(far, "far"):
-        job_id = submit_detection(request(model, concurrency=AT_ONCE), shared_settings)
+        job_id = Jobs(shared_settings).submit(request(model, concurrency=AT_ONCE))
         wait_until(lambda: model.count >= 50, "fifty calls")
         with cable.pulled():
             cable.give_up()
-        done = jobs.wait(job_id, timeout=SECONDS, settings=shared_settings)
+        done = Jobs(shared_settings).store.wait(job_id, timeout=SECONDS)
     assert (done.state, done.progress.done) == (JobState.DONE, 200)
     assert states(shared_settings) == {Status.DONE: 200}
     assert all(len(asks) == 1 for asks in by(model, "far").values())

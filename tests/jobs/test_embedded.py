@@ -7,26 +7,25 @@ import sys
 
 from working_jobs import SECONDS, environment, fill, request, states
 
-from spanlab import jobs
 from spanlab.base.settings import Settings
-from spanlab.detection.submitting import submit_detection
-from spanlab.jobs import JobState
+from spanlab.jobs import Jobs, JobState
 from spanlab.schema import Status
 from spanlab.testing import ModelServer
 
 PROGRAM = """
 import sys, threading
-from spanlab import jobs
+from spanlab.jobs import Jobs
+from spanlab.jobs.worker import start_embedded_worker
 
 def main():
-    starting = [threading.Thread(target=jobs.start_embedded_worker) for _ in range(5)]
+    starting = [threading.Thread(target=start_embedded_worker) for _ in range(5)]
     for each in starting:
         each.start()
     for each in starting:
         each.join()
-    jobs.start_embedded_worker()
+    start_embedded_worker()
     for job_id in sys.argv[1:]:
-        print(jobs.wait(job_id, timeout=100).state.value)
+        print(Jobs().store.wait(job_id, timeout=100).state.value)
 
 if __name__ == "__main__":
     main()
@@ -39,7 +38,7 @@ def test_it_starts_once_works_on_every_kind_of_detector_and_says_nothing(
     fill(settings, 40)
     offline = {"detectors": ({"detector": "offline"},)}
     asked = [request(model), request(model, **offline)]
-    ids = [submit_detection(each, settings) for each in asked]
+    ids = [Jobs(settings).submit(each) for each in asked]
     program = settings.home / "program.py"
     program.write_text(PROGRAM)
     ran = subprocess.run(
@@ -51,7 +50,7 @@ def test_it_starts_once_works_on_every_kind_of_detector_and_says_nothing(
         check=False,
     )
     assert (ran.stdout.split(), ran.stderr) == (["done", "done"], "")
-    assert {jobs.job(each, settings).state for each in ids} == {JobState.DONE}
-    begun = [line.text for each in ids for line in jobs.job(each, settings).log]
+    assert {Jobs(settings).find(each).state for each in ids} == {JobState.DONE}
+    begun = [line.text for each in ids for line in Jobs(settings).find(each).log]
     assert all(text.startswith("app begins") for text in begun)
     assert states(settings) == states(settings, "offline") == {Status.DONE: 40}

@@ -11,16 +11,16 @@ import pytest
 import tiny_encoders
 from working_jobs import NOTHING, SECONDS, Process, fill, request, states, wait_until
 
-from spanlab import jobs
 from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.base.settings import Settings
 from spanlab.detection import DetectorSpec
 from spanlab.detection.request import RunRequest
-from spanlab.detection.submitting import submit_detection
-from spanlab.jobs import JobState, JobView, job_store
-from spanlab.jobs.summary import summary_of
+from spanlab.jobs import Jobs, JobState, JobView, job_store
+from spanlab.jobs.summary import progress_in_words, summary_of
+from spanlab.jobs.views import KINDS
 from spanlab.models import ModelChoice, TokenPrice
 from spanlab.schema import Annotation, AnnotatorKind, Status
+from spanlab.schema.progress import RunProgress
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, fail, say, say_fields
 
@@ -31,14 +31,14 @@ def test_a_job_is_queued_until_a_worker_does_it(
     settings: Settings, model: ModelServer, worker: Start
 ) -> None:
     fill(settings, 70)
-    job_id = submit_detection(request(model), settings)
-    waiting = jobs.job(job_id, settings)
+    job_id = Jobs(settings).submit(request(model))
+    waiting = Jobs(settings).find(job_id)
     assert (waiting.state, waiting.title) == (JobState.QUEUED, "ucsc-extract on d")
     assert waiting.progress.done == 0
 
     worker(settings)
     seen: list[JobView] = []
-    done = jobs.wait(job_id, timeout=SECONDS, on_progress=seen.append, settings=settings)
+    done = Jobs(settings).store.wait(job_id, timeout=SECONDS, on_progress=seen.append)
     assert done.state is JobState.DONE
     assert (done.progress.done, done.progress.failed, done.progress.total) == (70, 0, 70)
     assert done.progress.usage.calls == 70
@@ -48,7 +48,7 @@ def test_a_job_is_queued_until_a_worker_does_it(
     assert seen[-1] == done
     assert states(settings) == {Status.DONE: 70}
     assert model.busiest <= 8
-    assert [view.id for view in jobs.jobs(settings=settings)] == [job_id]
+    assert [view.id for view in Jobs(settings).list()] == [job_id]
 
 
 def test_a_dataset_is_taken_up_where_a_detector_left_it(settings: Settings, worker: Start) -> None:
@@ -66,7 +66,7 @@ def test_a_dataset_is_taken_up_where_a_detector_left_it(settings: Settings, work
         (first.model_copy(update={"limit": None}), 3, {Status.DONE: 5}),
         (first.model_copy(update={"limit": None}), 0, {Status.DONE: 5}),
     ):
-        view = jobs.wait(submit_detection(asked, settings), timeout=SECONDS, settings=settings)
+        view = Jobs(settings).store.wait(Jobs(settings).submit(asked), timeout=SECONDS)
         assert (view.state, view.progress.done) == (JobState.DONE, done)
         assert states(settings, "offline") == left
 
@@ -77,8 +77,8 @@ def test_failures_are_named_and_retried_alone(
     model.script(lambda ask: fail(400) if "Number 3 " in ask.text else say(NOTHING))
     fill(settings, 6)
     worker(settings)
-    first = submit_detection(request(model), settings)
-    done = jobs.wait(first, timeout=SECONDS, settings=settings)
+    first = Jobs(settings).submit(request(model))
+    done = Jobs(settings).store.wait(first, timeout=SECONDS)
     assert (done.state, done.progress.done, done.progress.failed) == (JobState.DONE, 6, 1)
     (failure,) = done.failures
     assert (failure.item_id, failure.detector) == ("i3", "ucsc-extract")
@@ -87,8 +87,8 @@ def test_failures_are_named_and_retried_alone(
 
     model.script(lambda ask: say(NOTHING))
     asked = model.count
-    second = jobs.retry(first, settings)
-    done = jobs.wait(second, timeout=SECONDS, settings=settings)
+    second = Jobs(settings).retry(first)
+    done = Jobs(settings).store.wait(second, timeout=SECONDS)
     assert (done.progress.done, done.progress.failed) == (1, 0)
     assert model.count == asked + 1
     assert states(settings) == {Status.DONE: 6}
@@ -100,22 +100,22 @@ def test_a_job_is_paused_resumed_and_cancelled(
     model.latency = 0.4  # so much at work that it is not done before it is paused
     fill(settings, 80)
     worker(settings)
-    job_id = submit_detection(request(model), settings)
+    job_id = Jobs(settings).submit(request(model))
     wait_until(lambda: model.count >= 16, "the first calls")
-    jobs.pause(job_id, settings)
-    assert jobs.job(job_id, settings).state is JobState.PAUSED
+    Jobs(settings).pause(job_id)
+    assert Jobs(settings).find(job_id).state is JobState.PAUSED
     with pytest.raises(UsageError, match="paused"):
-        jobs.pause(job_id, settings)
+        Jobs(settings).pause(job_id)
 
-    jobs.resume(job_id, settings)
+    Jobs(settings).resume(job_id)
     wait_until(lambda: model.count >= 32, "the calls after the pause")
-    jobs.cancel(job_id, settings)
-    assert jobs.job(job_id, settings).state is JobState.CANCELLED
+    Jobs(settings).cancel(job_id)
+    assert Jobs(settings).find(job_id).state is JobState.CANCELLED
     with pytest.raises(UsageError, match="cancelled"):
-        jobs.cancel(job_id, settings)
+        Jobs(settings).cancel(job_id)
 
-    jobs.resume(job_id, settings)
-    done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+    Jobs(settings).resume(job_id)
+    done = Jobs(settings).store.wait(job_id, timeout=SECONDS)
     assert (done.state, done.progress.done) == (JobState.DONE, 80)
     assert [line.text for line in done.log[1:]] == ["paused", "resumed", "cancelled", "resumed"]
     assert states(settings) == {Status.DONE: 80}
@@ -134,17 +134,17 @@ def test_a_stopped_job_is_listed_with_all_that_was_done_and_paid(
     assert spec.model is not None
     priced = spec.model.model_copy(update={"price": TokenPrice.parse("1000,1000,1000")})
     specs = (spec.model_copy(update={"model": priced}),)
-    job_id = submit_detection(asked.model_copy(update={"detectors": specs}), where)
+    job_id = Jobs(where).submit(asked.model_copy(update={"detectors": specs}))
     wait_until(lambda: model.count == 48, "all calls to be under way")
-    jobs.cancel(job_id, where)
+    Jobs(where).cancel(job_id)
 
     def all_told() -> bool:
-        return jobs.job(job_id, where).progress.done == 48
+        return Jobs(where).find(job_id).progress.done == 48
 
     wait_until(all_told, "the answers to what was asked")
-    (listed,) = jobs.jobs(settings=where)
+    (listed,) = Jobs(where).list()
     assert (listed.state, listed.progress.usage.calls) == (JobState.CANCELLED, 48)
-    assert listed.progress == jobs.job(job_id, where).progress
+    assert listed.progress == Jobs(where).find(job_id).progress
     assert states(where)[Status.DONE] == 48
     row = summary_of(listed)
     assert (row.done, row.cost[:1]) == ("48 of 48", "$")
@@ -154,21 +154,21 @@ def test_a_job_that_an_earlier_version_paused_is_paused_cancelled_and_resumed(
     settings: Settings, model: ModelServer
 ) -> None:
     fill(settings, 1)
-    job_id = submit_detection(request(model), settings)
-    jobs.pause(job_id, settings)
+    job_id = Jobs(settings).submit(request(model))
+    Jobs(settings).pause(job_id)
     job_store.shared_job_store(settings).set_attributes(job_id, stop=None, wish="pause")
-    assert jobs.job(job_id, settings).state is JobState.PAUSED
-    jobs.cancel(job_id, settings)
-    assert jobs.job(job_id, settings).state is JobState.CANCELLED
-    jobs.resume(job_id, settings)
-    assert jobs.job(job_id, settings).state is JobState.QUEUED
+    assert Jobs(settings).find(job_id).state is JobState.PAUSED
+    Jobs(settings).cancel(job_id)
+    assert Jobs(settings).find(job_id).state is JobState.CANCELLED
+    Jobs(settings).resume(job_id)
+    assert Jobs(settings).find(job_id).state is JobState.QUEUED
 
 
 def test_a_budget_ends_a_job_cleanly(settings: Settings, model: ModelServer, worker: Start) -> None:
     fill(settings, 100)
     worker(settings)
-    job_id = submit_detection(request(model, budget={"calls": 10}), settings)
-    done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+    job_id = Jobs(settings).submit(request(model, budget={"calls": 10}))
+    done = Jobs(settings).store.wait(job_id, timeout=SECONDS)
     assert (done.state, done.progress.done, done.progress.failed) == (JobState.DONE, 10, 0)
     assert done.progress.stopped is not None
     assert "10 calls" in done.progress.stopped
@@ -195,14 +195,14 @@ def test_workers_spend_one_budget_together(
     price = TokenPrice(input=200.0, cached=200.0, output=600.0)
     choice = ModelChoice(model="scripted", base_url=model.url, retries=0, price=price)
     spec = DetectorSpec(detector="ucsc-extract", model=choice)
-    job_id = submit_detection(request(model, detectors=(spec,), budget=limit), where)
+    job_id = Jobs(where).submit(request(model, detectors=(spec,), budget=limit))
     first = worker(where, "first")
     wait_until(lambda: model.count >= 20, "some calls")
     first.kill()
     first.wait()
     worker(where, "second")
     worker(where, "third")
-    done = jobs.wait(job_id, timeout=SECONDS, settings=where)
+    done = Jobs(where).store.wait(job_id, timeout=SECONDS)
     assert done.state is JobState.DONE
     assert done.progress.stopped is not None
     assert "is used up" in done.progress.stopped
@@ -220,9 +220,9 @@ def test_first_calls_do_not_pass_a_budget_of_money(
     choice = ModelChoice(model="scripted", base_url=model.url, retries=0, price=price)
     spec = DetectorSpec(detector="ucsc-extract", model=choice)
     asked = request(model, detectors=(spec,), budget={"cost": 0.01}, concurrency=16)
-    job_id = submit_detection(asked, settings)
+    job_id = Jobs(settings).submit(asked)
     worker(settings)
-    done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+    done = Jobs(settings).store.wait(job_id, timeout=SECONDS)
     assert done.progress.stopped is not None
     assert model.count == 1 + 2  # the one that failed cost nothing
 
@@ -237,7 +237,7 @@ def test_half_an_emoji_in_an_answer_is_replaced_and_breaks_nothing(
     model.script(lambda ask: next(replies[n] for n in range(4) if f"Number {n} " in ask.text))
     fill(where, 4)
     worker(where)
-    done = jobs.wait(submit_detection(request(model), where), timeout=SECONDS, settings=where)
+    done = Jobs(where).store.wait(Jobs(where).submit(request(model)), timeout=SECONDS)
     assert (done.state, done.progress.done, done.progress.failed) == (JobState.DONE, 4, 1)
     assert "\ufffd" in done.failures[0].reason
     assert states(where) == {Status.DONE: 3, Status.FAILED: 1}
@@ -258,9 +258,9 @@ def test_a_job_that_cannot_be_done_says_why(
     tuned = wrong.model_copy(
         update={"detectors": (spec.model_copy(update={"program": "no-such-program"}),)}
     )
-    job_id = submit_detection(tuned, settings)
+    job_id = Jobs(settings).submit(tuned)
     worker(settings)
-    broken = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+    broken = Jobs(settings).store.wait(job_id, timeout=SECONDS)
     assert broken.state is JobState.FAILED
     assert broken.error is not None
     assert "no-such-program" in broken.error
@@ -277,8 +277,8 @@ def test_items_on_which_a_tokenizer_panics_fail_and_the_job_comes_to_its_end(
     fill(settings, 3)
     worker(settings)
     spec = DetectorSpec(detector="encoder", options={"model": str(folder)})
-    job_id = submit_detection(RunRequest(dataset="d", detectors=(spec,)), settings)
-    done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+    job_id = Jobs(settings).submit(RunRequest(dataset="d", detectors=(spec,)))
+    done = Jobs(settings).store.wait(job_id, timeout=SECONDS)
     assert (done.state, done.progress.done, done.progress.failed) == (JobState.DONE, 3, 3)
     assert "the tokenizer broke: PanicException" in done.failures[0].reason
 
@@ -289,8 +289,8 @@ def test_a_key_that_is_wrong_from_some_moment_on_ends_the_job_and_a_retry_goes_o
     model.script(lambda ask: say(NOTHING) if ask.number < 40 else fail(401, "revoked"))
     fill(settings, 120)
     worker(settings)
-    first = submit_detection(request(model), settings)
-    failed = jobs.wait(first, timeout=SECONDS, settings=settings)
+    first = Jobs(settings).submit(request(model))
+    failed = Jobs(settings).store.wait(first, timeout=SECONDS)
     assert failed.state is JobState.FAILED
     assert failed.error is not None
     assert "revoked" in failed.error
@@ -299,23 +299,43 @@ def test_a_key_that_is_wrong_from_some_moment_on_ends_the_job_and_a_retry_goes_o
     assert model.count < 40 + 2 * 8  # those that were under way
 
     model.script(lambda ask: say(NOTHING))
-    done = jobs.wait(jobs.retry(first, settings), timeout=SECONDS, settings=settings)
+    done = Jobs(settings).store.wait(Jobs(settings).retry(first), timeout=SECONDS)
     assert (done.state, done.progress.done) == (JobState.DONE, 80)
     assert states(settings) == {Status.DONE: 120}
 
 
 def test_a_wrong_request_is_refused_at_once(settings: Settings, model: ModelServer) -> None:
     with pytest.raises(NotFoundError, match="no dataset named 'd'"):
-        submit_detection(request(model), settings)
-    assert jobs.jobs(settings=settings) == []
+        Jobs(settings).submit(request(model))
+    assert Jobs(settings).list() == []
     with pytest.raises(NotFoundError, match="there is no job 'abc'"):
-        jobs.job("abc", settings)
+        Jobs(settings).find("abc")
 
 
 def test_jobs_are_listed_newest_first_page_by_page(settings: Settings, model: ModelServer) -> None:
     fill(settings, 1)
-    ids = [submit_detection(request(model), settings, again=True) for _ in range(5)]
-    pages = [jobs.jobs(2, page, settings) for page in range(4)]
+    ids = [Jobs(settings).submit(request(model), again=True) for _ in range(5)]
+    pages = [Jobs(settings).list(2, page) for page in range(4)]
     assert [len(page) for page in pages] == [2, 2, 1, 0]
     assert {view.id for page in pages for view in page} == set(ids)
-    assert jobs.job(ids[3][:7], settings).id == ids[3]
+    assert Jobs(settings).find(ids[3][:7]).id == ids[3]
+
+
+def test_a_job_of_a_kind_that_nobody_offers_any_more_is_listed_and_left_alone(
+    settings: Settings, model: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(settings, 1)
+    jobs = Jobs(settings)
+    job_id = jobs.submit(request(model))
+    monkeypatch.delitem(KINDS, "detect")
+    (view,) = jobs.list()
+    assert (view.kind, view.title) == ("spanlab.detect", "ucsc-extract on d")
+    assert jobs.find(job_id[:7]).id == job_id
+    jobs.store.report(job_id, RunProgress(total=1))
+    assert progress_in_words(jobs.find(job_id)) == "0 of 1 item"
+    with pytest.raises(UsageError, match=r"of the kind spanlab\.detect, which nothing here does"):
+        jobs.resume(job_id)
+    jobs.cancel(job_id)
+    with pytest.raises(UsageError, match="which nothing here does"):
+        jobs.retry(job_id)
+    assert jobs.find(job_id).state is JobState.CANCELLED

@@ -9,12 +9,10 @@ from forks import Fork
 from paid import again_after_kills, killed, signed
 from working_jobs import NOTHING, SECONDS, environment, wait_until, working
 
-from spanlab import jobs
 from spanlab.base.settings import Settings
-from spanlab.bench import job as benchmark
 from spanlab.bench.plan import BenchDataset, BenchPlan, BenchSystem
 from spanlab.detection import DetectorSpec
-from spanlab.jobs import JobState
+from spanlab.jobs import Jobs, JobState
 from spanlab.models import ModelChoice
 from spanlab.testing import ModelServer, say
 
@@ -87,14 +85,14 @@ def test_a_benchmark_is_paused_resumed_and_retried_like_any_job(
         concurrency=4,
     )
     model.latency = 0.5
-    job_id = benchmark.submit(plan, settings)
+    job_id = Jobs(settings).submit(plan)
     with working(settings, "w"):
         wait_until(lambda: model.count >= 4, "some calls")
-        jobs.pause(job_id, settings)
-        assert jobs.job(job_id, settings).state is JobState.PAUSED
-        jobs.resume(job_id, settings)
-        done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+        Jobs(settings).pause(job_id)
+        assert Jobs(settings).find(job_id).state is JobState.PAUSED
+        Jobs(settings).resume(job_id)
+        done = Jobs(settings).store.wait(job_id, timeout=SECONDS)
         assert (done.state, done.progress.done, done.progress.total) == (JobState.DONE, 2, 2)
         assert done.progress.usage.calls == 24, "all calls, those before the pause too"
-        again = jobs.wait(jobs.retry(job_id, settings), timeout=SECONDS, settings=settings)
+        again = Jobs(settings).store.wait(Jobs(settings).retry(job_id), timeout=SECONDS)
         assert (again.state, again.progress.usage.calls) == (JobState.DONE, 0)

@@ -12,12 +12,10 @@ from pursuit_answers import ITEM, PursuitModel, ScriptedWeb
 from shared import item_line, node_lines, write_lines
 from working_jobs import SECONDS, request, wait_until, working
 
-from spanlab import jobs
 from spanlab.base.settings import Settings
 from spanlab.detection import DetectorSpec
-from spanlab.detection.submitting import submit_detection
 from spanlab.formats import read
-from spanlab.jobs import JobState
+from spanlab.jobs import Jobs, JobState
 from spanlab.models import ModelChoice
 from spanlab.schema import PairStep, Record
 from spanlab.search.addresses import ALLOWED
@@ -65,7 +63,7 @@ def test_answers_of_a_claim_that_a_kill_cut_off_are_not_asked_for_again(
     spec = DetectorSpec(detector="veritrail", model=choice, options=options)
     script = Model()
     model.script(signed(script))
-    job_id = submit_detection(request(model, detectors=(spec,)), settings)
+    job_id = Jobs(settings).submit(request(model, detectors=(spec,)))
     with working(settings, "w") as process:
         wait_until(lambda: len(script.asked) == 4, "the second round")
         wait_until(lambda: len(put_away(settings.home)) == 3, "the answers to be put away")
@@ -73,7 +71,7 @@ def test_answers_of_a_claim_that_a_kill_cut_off_are_not_asked_for_again(
     assert script.asked == ["claims", "chosen", "ruling", "chosen"]
     script.hangs = False
     with working(settings, "w"):
-        done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+        done = Jobs(settings).store.wait(job_id, timeout=SECONDS)
     assert (done.state, done.progress.done) == (JobState.DONE, 1)
     assert script.asked[4:] == ["chosen", "ruling", "words"]
     repeated = [n for n in Counter(model.fingerprints()).values() if n > 1]
@@ -115,7 +113,7 @@ def test_searches_and_pages_of_a_pursuit_that_a_kill_cut_off_are_not_asked_for_a
         options={"claims": "answer", "n": 2},
         retriever=SearchSpec(url=f"{web.root}/search?q={{query}}&n={{k}}"),
     )
-    job_id = submit_detection(request(model, detectors=(spec,)), settings)
+    job_id = Jobs(settings).submit(request(model, detectors=(spec,)))
     allowed = {ALLOWED: f"127.0.0.1:{model.port}"}
     with working(settings, "w", environ=allowed) as process:
         wait_until(lambda: script.wanted.count("answer") == 2, "the second answer")
@@ -123,7 +121,7 @@ def test_searches_and_pages_of_a_pursuit_that_a_kill_cut_off_are_not_asked_for_a
         killed(process, settings.home, model)
     script.hangs = False
     with working(settings, "w", environ=allowed):
-        done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+        done = Jobs(settings).store.wait(job_id, timeout=SECONDS)
     assert (done.state, done.progress.done) == (JobState.DONE, 1)
     again = script.wanted[6:]
     assert script.wanted[:6] == ["question", "picked", "answer", "next", "picked", "answer"]

@@ -21,10 +21,8 @@ from working_jobs import (
     working,
 )
 
-from spanlab import jobs
 from spanlab.base.settings import Settings
-from spanlab.detection.submitting import submit_detection
-from spanlab.jobs import JobState, job_store
+from spanlab.jobs import Jobs, JobState, job_store
 from spanlab.schema import Status
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, say
@@ -48,7 +46,7 @@ def test_a_killed_worker_leaves_a_job_that_the_next_one_finishes(
 ) -> None:
     model.latency = 0.2  # so that a kill finds it at work
     fill(settings, 80)
-    job_id = submit_detection(request(model), settings)
+    job_id = Jobs(settings).submit(request(model))
     model.script(signed(lambda ask: say(NOTHING)))
     kills = []
     for calls in (20, 50):
@@ -56,7 +54,7 @@ def test_a_killed_worker_leaves_a_job_that_the_next_one_finishes(
             wait_until(partial(has_asked, model, calls), f"{calls} calls")
             kills.append(killed(process, settings.home, model))
     with working(settings, "another"):
-        done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+        done = Jobs(settings).store.wait(job_id, timeout=SECONDS)
     assert (done.state, done.progress.done) == (JobState.DONE, 80)
     assert states(settings) == {Status.DONE: 80}
     again = again_after_kills(model, kills, settings.home)
@@ -72,7 +70,7 @@ def test_workers_share_a_job_and_outlive_one_of_them(
     fill(shared_settings, 160)
     first, _ = (worker(shared_settings, name) for name in ("first", "second"))
     wait_until_ready(shared_settings, "first", "second")
-    job_id = submit_detection(request(model), shared_settings)
+    job_id = Jobs(shared_settings).submit(request(model))
     where = job_store.shared_job_store(shared_settings)
 
     def at_work() -> set[str | None]:
@@ -81,7 +79,7 @@ def test_workers_share_a_job_and_outlive_one_of_them(
     wait_until(lambda: {"first", "second"} <= at_work(), "both to have begun")
     first.kill()
     first.wait()
-    done = jobs.wait(job_id, timeout=SECONDS, settings=shared_settings)
+    done = Jobs(shared_settings).store.wait(job_id, timeout=SECONDS)
     assert (done.state, done.progress.done) == (JobState.DONE, 160)
     assert states(shared_settings) == {Status.DONE: 160}
     assert repeated(model) <= 8
@@ -92,12 +90,12 @@ def test_a_worker_that_is_told_to_end_hands_its_work_back(
 ) -> None:
     model.latency = 0.3  # it is told when a second's work is left
     fill(settings, 80)
-    job_id = submit_detection(request(model), settings)
+    job_id = Jobs(settings).submit(request(model))
     with working(settings, "w", inside=["env"]):  # the installed command, from start to end
         wait_until(lambda: model.count >= 20, "20 calls")
-    assert jobs.job(job_id, settings).state is JobState.QUEUED
+    assert Jobs(settings).find(job_id).state is JobState.QUEUED
     with working(settings, "w"):
-        done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+        done = Jobs(settings).store.wait(job_id, timeout=SECONDS)
     assert (done.state, done.progress.done) == (JobState.DONE, 80)
     assert repeated(model) == 0
 
@@ -117,11 +115,11 @@ def test_a_job_that_1_0_0_stored_is_resumed_where_it_was_paused(
         (settings.home / file.stem).write_bytes(gzip.decompress(file.read_bytes()))
     before = offline_annotations(settings)
     assert len(before) == 24
-    (paused,) = jobs.jobs(settings=settings)
+    (paused,) = Jobs(settings).list()
     assert (paused.state, paused.progress.done, paused.progress.total) == (JobState.PAUSED, 24, 80)
     worker(settings)
-    jobs.resume(paused.id, settings)
-    done = jobs.wait(paused.id, timeout=SECONDS, settings=settings)
+    Jobs(settings).resume(paused.id)
+    done = Jobs(settings).store.wait(paused.id, timeout=SECONDS)
     assert (done.state, done.progress.done, done.progress.failed) == (JobState.DONE, 80, 0)
     assert states(settings, "offline") == {Status.DONE: 80}
     assert before.items() <= offline_annotations(settings).items()

@@ -12,14 +12,12 @@ from gold_answers import GoldAnswers, better_when_asked
 from paid import again_after_kills, killed, put_away_for_all, signed
 from working_jobs import SECONDS, key_of, wait_until, working
 
-from optimizers import job as optimisation
 from optimizers.request import Optimisation, PromptSearch
-from spanlab import jobs
 from spanlab.base.errors import UsageError
 from spanlab.base.settings import Settings
 from spanlab.detection import DetectorSpec
 from spanlab.formats import read
-from spanlab.jobs import JobState, JobView
+from spanlab.jobs import Jobs, JobState, JobView
 from spanlab.models import ModelChoice
 from spanlab.models.programs import ProgramRegistry
 from spanlab.schema import Record, SearchTrial
@@ -57,14 +55,14 @@ def _submit(settings: Settings, model: ModelServer, records: list[Record], **mor
     spec = DetectorSpec(detector="ucsc-extract", model=choice)
     fields = {"name": "tuned", "detector": spec, "threads": THREADS, "auto": None, "trials": 4}
     search = PromptSearch.model_validate(fields | more)
-    return optimisation.submit(Optimisation(dataset="d", search=search), settings)
+    return Jobs(settings).submit(Optimisation(dataset="d", search=search))
 
 
 def _undisturbed(home: Path, model: ModelServer, records: list[Record]) -> Settings:
     settings = _settings(home)
     job_id = _submit(settings, model, records)
     with working(settings, "w"):
-        assert jobs.wait(job_id, timeout=SECONDS, settings=settings).state is JobState.DONE
+        assert Jobs(settings).store.wait(job_id, timeout=SECONDS).state is JobState.DONE
     return settings
 
 
@@ -90,7 +88,7 @@ def test_a_killed_search_ends_with_the_program_of_an_undisturbed_one(
             wait_until(partial(_asked, gold, calls + int(share * calls)), f"{share:.0%} of calls")
             kills.append(killed(process, settings.home, gold))
     with working(settings, "w"):
-        done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+        done = Jobs(settings).store.wait(job_id, timeout=SECONDS)
     assert done.state is JobState.DONE, done.error
     undisturbed, survived = (
         ProgramRegistry(each.programs).load("tuned") for each in (quiet, settings)
@@ -110,7 +108,7 @@ def test_a_search_that_another_host_takes_up_pays_for_nothing_again(
     quiet = _settings(tmp_path / "quiet")
     job_id = _submit(quiet, gold, records, folds=0)
     with working(quiet, "w"):
-        assert jobs.wait(job_id, timeout=SECONDS, settings=quiet).state is JobState.DONE
+        assert Jobs(quiet).store.wait(job_id, timeout=SECONDS).state is JobState.DONE
     calls, once = gold.count, Counter(gold.fingerprints())
     gold.requests.clear()
     gold.latency = 0.1
@@ -124,7 +122,7 @@ def test_a_search_that_another_host_takes_up_pays_for_nothing_again(
         process.wait()
         known = put_away_for_all(first)
     with working(second, "second"):
-        done = jobs.wait(job_id, timeout=SECONDS, settings=second)
+        done = Jobs(second).store.wait(job_id, timeout=SECONDS)
     assert done.state is JobState.DONE, done.error
     assert ProgramRegistry(second.programs).load("tuned").predictors == (
         ProgramRegistry(quiet.programs).load("tuned").predictors
@@ -144,20 +142,20 @@ def test_a_search_is_paused_and_resumed_and_its_curve_tells_the_way(
     with working(settings, "w"):
 
         def tried() -> bool:
-            return len(_trials(jobs.job(job_id, settings))) >= 2
+            return len(_trials(Jobs(settings).find(job_id))) >= 2
 
         wait_until(tried, "two trials")
-        jobs.pause(job_id, settings)
+        Jobs(settings).pause(job_id)
         wait_until(
-            lambda: jobs.job(job_id, settings).state is JobState.PAUSED, "the search to pause"
+            lambda: Jobs(settings).find(job_id).state is JobState.PAUSED, "the search to pause"
         )
 
         def counted() -> bool:
-            return jobs.jobs(settings=settings)[0].progress.usage.calls == gold.count
+            return Jobs(settings).list()[0].progress.usage.calls == gold.count
 
         wait_until(counted, "every call to be counted, also those since the last trial")
-        jobs.resume(job_id, settings)
-        done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+        Jobs(settings).resume(job_id)
+        done = Jobs(settings).store.wait(job_id, timeout=SECONDS)
     assert done.state is JobState.DONE, done.error
     assert [(t.fold, t.stage) for t in _trials(done)] == [
         *[(fold, stage) for fold in (1, 2) for stage in (*["search"] * 5, "baseline", "held-out")],
@@ -186,10 +184,10 @@ def test_a_cancelled_search_can_be_retried(
 ) -> None:
     settings = _settings(tmp_path / "home")
     first = _submit(settings, gold, records)
-    jobs.cancel(first, settings)
-    again = jobs.job(jobs.retry(first, settings), settings)
+    Jobs(settings).cancel(first)
+    again = Jobs(settings).find(Jobs(settings).retry(first))
     assert again.state is JobState.QUEUED
-    asked = jobs.job(first, settings).request
+    asked = Jobs(settings).find(first).request
     assert Optimisation.model_validate(again.request) == Optimisation.model_validate(asked)
 
 

@@ -14,13 +14,11 @@ from sqlalchemy import text
 from streamlit.testing.v1 import AppTest
 from working_jobs import SECONDS, environment, fill
 
-from spanlab import jobs
 from spanlab.base.errors import SpanlabError
 from spanlab.base.settings import Settings
 from spanlab.detection import DetectorSpec
 from spanlab.detection.request import RunRequest
-from spanlab.detection.submitting import submit_detection
-from spanlab.jobs import JobState, database, job_store
+from spanlab.jobs import Jobs, JobState, database, job_store
 
 Start = Callable[..., subprocess.Popen[bytes]]
 
@@ -88,8 +86,8 @@ def test_a_pickle_is_refused_by_name_and_never_opened(
     execute(where, f"{status} = 'over'", status="SUCCESS")
     execute(where, f"{status} = 'broken'", status="ERROR")
     execute(where, "UPDATE @workflow_status SET output = :it, error = :it", it=bomb)
-    good = submit_detection(request, where)
-    replayed = submit_detection(request, where, again=True)
+    good = Jobs(where).submit(request)
+    replayed = Jobs(where).submit(request, again=True)
     execute(
         where,
         "INSERT INTO @operation_outputs (workflow_uuid, function_id, function_name, output, "
@@ -116,7 +114,7 @@ def test_a_pickle_is_refused_by_name_and_never_opened(
     assert sum(REFUSED in caption.value for caption in page.caption) == 4
     st.cache_resource.clear()
     with pytest.raises(SpanlabError, match=REFUSED):
-        jobs.retry("broken", where)
+        Jobs(where).retry("broken")
     writer.create_schedule(
         schedule_name="s",
         workflow_name="spanlab.detect",
@@ -128,9 +126,9 @@ def test_a_pickle_is_refused_by_name_and_never_opened(
     assert not file.exists()
 
     worker(where)
-    assert jobs.wait(good, timeout=SECONDS, settings=where).state is JobState.DONE
+    assert Jobs(where).store.wait(good, timeout=SECONDS).state is JobState.DONE
     for each in ("queued", "begun", replayed):
-        view = jobs.wait(each, timeout=SECONDS, settings=where)
+        view = Jobs(where).store.wait(each, timeout=SECONDS)
         assert (view.state, REFUSED in str(view.error)) == (JobState.FAILED, True)
     assert not file.exists()
 
@@ -139,7 +137,7 @@ def test_what_is_written_is_json(where: Settings, worker: Start) -> None:
     fill(where, 2)
     request = RunRequest(dataset="d", detectors=(DetectorSpec(detector="offline"),))
     worker(where)
-    jobs.wait(submit_detection(request, where), timeout=SECONDS, settings=where)
+    Jobs(where).store.wait(Jobs(where).submit(request), timeout=SECONDS)
     schema = "" if database.is_sqlite(where) else f"{database.SCHEMA}."
     with database.connection(where) as connection:
         kinds = connection.execute(

@@ -15,14 +15,11 @@ from sqlalchemy import text
 from working_jobs import SECONDS, Process, fill, states, wait_until
 from working_jobs import request as asking
 
-from optimizers import job as optimisation
 from optimizers.request import Optimisation, PromptSearch
-from spanlab import jobs
 from spanlab.base.settings import Settings
 from spanlab.detection import DetectorSpec
-from spanlab.detection.submitting import submit_detection
 from spanlab.formats import read
-from spanlab.jobs import JobState, database
+from spanlab.jobs import Jobs, JobState, database
 from spanlab.jobs.rate_limiter import RateLimiter
 from spanlab.models import ModelChoice
 from spanlab.schema import Record, Status
@@ -92,8 +89,8 @@ def test_a_job_keeps_its_rate(settings: Settings, model: ModelServer, worker: St
     fill(settings, 40)
     worker(settings)
     # 1,200 a minute are 20 a second: 40 calls begin over 39 / 20 = 1.95 s.
-    job_id = submit_detection(asking(model, rate=1200), settings)
-    done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+    job_id = Jobs(settings).submit(asking(model, rate=1200))
+    done = Jobs(settings).store.wait(job_id, timeout=SECONDS)
     assert (done.state, done.progress.done) == (JobState.DONE, 40)
     assert done.started is not None
     assert model.count == 40
@@ -107,15 +104,15 @@ def test_a_slow_job_is_paused_at_once_and_nothing_counts_as_failed(
     fill(settings, 40)
     worker(settings)
     # 3 a minute: seven of the eight that are at work wait for their turn, 140 s all together.
-    job_id = submit_detection(asking(model, rate=3), settings)
+    job_id = Jobs(settings).submit(asking(model, rate=3))
     wait_until(lambda: states(settings).get(Status.DONE, 0) >= 1, "the first call")
-    jobs.pause(job_id, settings)
-    fast = submit_detection(asking(model), settings)
-    done = jobs.wait(fast, timeout=SECONDS, settings=settings)
+    Jobs(settings).pause(job_id)
+    fast = Jobs(settings).submit(asking(model))
+    done = Jobs(settings).store.wait(fast, timeout=SECONDS)
     assert (done.progress.failed, done.progress.usage.failed) == (0, 0)
     assert states(settings) == {Status.DONE: 40}
     assert model.count <= 40 + 1
-    paused = jobs.job(job_id, settings)
+    paused = Jobs(settings).find(job_id)
     assert (paused.state, paused.progress.failed) == (JobState.PAUSED, 0)
     assert paused.progress.usage.failed == 0
     assert paused.progress.stopped is None
@@ -128,7 +125,7 @@ def test_an_optimisation_keeps_its_rate_and_is_paused_while_it_waits(
     with Store.open(settings) as store:
         store.import_records("d", labelled)
     # 1,200 a minute are 20 a second, though eight threads wait: n calls take (n - 1) / 20 s.
-    done = jobs.wait(_tuned(settings, gold, rate=1200), timeout=SECONDS, settings=settings)
+    done = Jobs(settings).store.wait(_tuned(settings, gold, rate=1200), timeout=SECONDS)
     assert done.state is JobState.DONE, done.error
     assert done.started is not None
     assert gold.count >= 30
@@ -139,10 +136,10 @@ def test_an_optimisation_keeps_its_rate_and_is_paused_while_it_waits(
     asked = gold.count
     slow = _tuned(settings, gold, name="slow", seed=10, rate=2)
     wait_until(lambda: gold.count > asked, "the first call")
-    jobs.pause(slow, settings)
+    Jobs(settings).pause(slow)
     fast = _tuned(settings, gold, name="fast", seed=11, rate=None)
-    assert jobs.wait(fast, timeout=SECONDS, settings=settings).state is JobState.DONE
-    paused = jobs.job(slow, settings)
+    assert Jobs(settings).store.wait(fast, timeout=SECONDS).state is JobState.DONE
+    paused = Jobs(settings).find(slow)
     assert (paused.state, paused.progress.usage.failed) == (JobState.PAUSED, 0)
 
 
@@ -152,8 +149,8 @@ def _tuned(settings: Settings, gold: ModelServer, **more: object) -> str:
     fields = {"name": "tuned", "detector": spec, "auto": None, "trials": 2, "folds": 0, **more}
     rate = fields.pop("rate")
     search = PromptSearch.model_validate(fields)
-    return optimisation.submit(
-        Optimisation.model_validate({"dataset": "d", "search": search, "rate": rate}), settings
+    return Jobs(settings).submit(
+        Optimisation.model_validate({"dataset": "d", "search": search, "rate": rate})
     )
 
 

@@ -123,8 +123,11 @@ def test_threads_never_go_beyond_the_limit_together() -> None:
 
 def test_limits_of_calls_are_handed_on_whole_so_that_a_further_one_works_everywhere() -> None:
     limits = CallLimits(rate=30.0, budget=Budget(calls=5))
-    assert limits.call_limits == {"rate": 30.0, "budget": Budget(calls=5)}
-    assert set(limits.call_limits) == set(CallLimits.model_fields)
-    for model in (RunRequest, Optimisation, BenchPlan, SearchOptions):
-        assert issubclass(model, CallLimits)
+    detectors = ({"detector": "offline"},)
+    run = RunRequest.of(limits, detectors=detectors)
+    plan = BenchPlan.of(limits, output="folder", datasets=[{"name": "samples"}])
+    search = {"name": "a", "detector": {"detector": "ucsc-extract"}}
+    optimisation = Optimisation.of(SearchOptions.of(limits), dataset="d", search=search)
+    for request in (run, plan, optimisation, RunRequest.of(plan, detectors=detectors)):
+        assert CallLimits.of(request) == limits
     assert Meter(limits).budget == Budget(calls=5)

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from spanlab import jobs
-from spanlab.bench import job as benchmark
 from spanlab.bench.plan import BenchDataset, BenchPlan
-from spanlab.jobs import JobState
+from spanlab.jobs import Jobs, JobState
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record
 from spanlab.storage import Store
 
@@ -32,8 +30,8 @@ def test_the_table_of_a_benchmark_is_shown_with_its_picture(
     assert "No benchmark has been run yet" in empty.info[0].value
     limited = BenchDataset(name="samples", limit=20)
     plan = BenchPlan(output=tmp_path / "table", datasets=(limited,))
-    job_id = benchmark.submit(plan, None)
-    done = jobs.wait(job_id, timeout=120)
+    job_id = Jobs().submit(plan)
+    done = Jobs().store.wait(job_id, timeout=120)
     assert (done.state, done.progress.done, done.progress.total) == (JobState.DONE, 3, 3)
     app = open_page("compare", view="Bench", dataset="mine")
     assert not app.exception

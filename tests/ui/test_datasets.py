@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from spanlab import jobs
-from spanlab.jobs import JobState
+from spanlab.jobs import Jobs, JobState
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -68,9 +67,9 @@ def test_samples_come_imported_voted_and_with_a_job_that_detects(
 ) -> None:
     app = open_page("datasets").button(key="load-samples").click().run(timeout=120)
     assert "samples is ready" in app.success[0].value
-    (view,) = jobs.jobs()
+    (view,) = Jobs().list()
     assert view.title == "offline on samples"
-    jobs.wait(view.id, timeout=120)
+    Jobs().store.wait(view.id, timeout=120)
     app.run()
     assert "offline annotated 67 items of samples" in everything(app)
     (summary,) = store.datasets()
@@ -418,8 +417,8 @@ def test_the_detector_runs_as_a_job_on_what_it_has_not_done(
     app = open_page("datasets").button(key="detect-mine").click().run()
     assert "4 items to do" in everything(app)
     app.button(key="start-detector").click().run(timeout=60)
-    (view,) = jobs.jobs()
-    assert jobs.wait(view.id, timeout=60).progress.done == 4
+    (view,) = Jobs().list()
+    assert Jobs().store.wait(view.id, timeout=60).progress.done == 4
     app.run()
     assert "offline annotated 4 items of mine" in app.success[0].value.replace("\\", "")
     (summary,) = store.datasets()
@@ -437,7 +436,7 @@ def test_a_detection_under_way_is_seen_on_its_dataset_and_in_any_other_window(
     annotated(store, "yours")
     app = open_page("datasets").button(key="detect-mine").click().run()
     app.button(key="start-detector").click().run()
-    (view,) = jobs.jobs()
+    (view,) = Jobs().list()
     assert everything(app).count("offline on mine") == 1
     app.button(key="detect-mine").click().run()
     assert "offline on mine is queued already" in everything(app)
@@ -445,7 +444,7 @@ def test_a_detection_under_way_is_seen_on_its_dataset_and_in_any_other_window(
     another = open_page("datasets")
     assert everything(another).count("offline on mine") == 1
     another.button(key=f"datasets-Stop-{view.id}").click().run()
-    assert jobs.job(view.id).state is JobState.CANCELLED
+    assert Jobs().find(view.id).state is JobState.CANCELLED
     assert "offline on mine" not in everything(another)
 
 

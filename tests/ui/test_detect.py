@@ -12,13 +12,12 @@ import tiny_encoders
 from other_package import install
 from streamlit.testing.v1 import AppTest
 
-from spanlab import jobs
 from spanlab.base.settings import Settings
 from spanlab.detection import installed
 from spanlab.detection.entry import GROUPS
 from spanlab.detection.page import shorten
 from spanlab.detection.request import RunRequest
-from spanlab.jobs import job_store
+from spanlab.jobs import Jobs, job_store
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, fail, say
@@ -205,7 +204,7 @@ def test_a_limit_on_calls_a_minute_goes_with_the_job(
     app = open_page("detect").checkbox(key=EXTRACT).check().run()
     app.number_input(key="spanlab.detect.rate").set_value(90.0).run()
     start(app)
-    (view,) = jobs.jobs()
+    (view,) = Jobs().list()
     asked = job_store.shared_job_store().row(view.id).input
     assert asked is not None
     assert asked["args"][0]["rate"] == 90
@@ -217,7 +216,7 @@ def test_a_started_job_is_found_again_and_can_be_paused_resumed_and_stopped(
 ) -> None:
     store.import_records("mine", records("a"))
     start(open_page("detect").checkbox(key=OFFLINE).check().run())
-    (view,) = jobs.jobs()
+    (view,) = Jobs().list()
     app = open_page("detect")  # somebody comes back
     assert "offline on mine" in everything(app)
     for button, state in (
@@ -227,7 +226,7 @@ def test_a_started_job_is_found_again_and_can_be_paused_resumed_and_stopped(
     ):
         app.button(key=f"detect-{button}-{view.id}").click().run()
         assert not app.exception
-        assert jobs.job(view.id).state == state
+        assert Jobs().find(view.id).state == state
 
 
 def test_a_local_encoder_is_chosen_by_its_folder(
@@ -249,8 +248,8 @@ def test_a_local_encoder_is_chosen_by_its_folder(
     app.text_input(key="spanlab.detect.encoder.model").input(str(folder)).run()
     assert not app.exception
     start(app)
-    (view,) = jobs.jobs()
-    jobs.wait(view.id, timeout=120)
+    (view,) = Jobs().list()
+    Jobs().store.wait(view.id, timeout=120)
     record = store.record("mine", "a")
     assert [span.text for span in record.annotations[0].spans] == ["1984"]
 
@@ -262,11 +261,11 @@ def test_a_local_encoder_is_chosen_by_its_folder(
 def test_a_second_start_shows_the_job_under_way_and_asks(open_page: OpenPage, store: Store) -> None:
     store.import_records("mine", records("a"))
     app = start(open_page("detect").checkbox(key=OFFLINE).check().run())
-    (view,) = jobs.jobs()
+    (view,) = Jobs().list()
     for button in ("start-run", "try-run"):
         app.button(key=button).click().run()
         assert not app.exception
-        assert [each.id for each in jobs.jobs()] == [view.id]
+        assert [each.id for each in Jobs().list()] == [view.id]
         assert "offline on mine is under way with the same settings" in everything(app)
         assert f"job {view.id}" in everything(app)
     app.number_input(key="spanlab.detect.limit").set_value(1).run()
@@ -274,7 +273,7 @@ def test_a_second_start_shows_the_job_under_way_and_asks(open_page: OpenPage, st
     start(app)
     app.button(key="start-again").click().run()
     assert not app.exception
-    assert len(jobs.jobs()) == 2
+    assert len(Jobs().list()) == 2
     assert "under way with the same settings" not in everything(app)
 
 
@@ -284,8 +283,8 @@ def test_what_is_done_is_done_anew_where_other_options_are_asked_for(
     model_server.script(lambda ask: say("[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"))
     store.import_records("mine", records("a", "b"))
     app = start(open_page("detect").checkbox(key=EXTRACT).check().run())
-    (view,) = jobs.jobs()
-    jobs.wait(view.id, timeout=120)
+    (view,) = Jobs().list()
+    Jobs().store.wait(view.id, timeout=120)
     app.run()
     assert "Nothing is left to do" in everything(app)
     assert "other settings" not in everything(app)
@@ -295,7 +294,7 @@ def test_what_is_done_is_done_anew_where_other_options_are_asked_for(
     app.checkbox(key="anew-mine-1").check().run()
     assert figures(app)["Items to do"] == "2"
     start(app)
-    again = jobs.wait(jobs.jobs()[0].id, timeout=120)
+    again = Jobs().store.wait(Jobs().list()[0].id, timeout=120)
     assert (again.progress.done, again.models) == (2, ("larger",))
     app.run()
     assert "other settings" not in everything(app)
@@ -310,7 +309,7 @@ def test_a_link_from_review_runs_its_item_alone_also_where_it_is_finished(
     store.import_records("mine", finished)
     app = start(open_page("detect", dataset="mine", item="b").checkbox(key=OFFLINE).check().run())
     assert not app.exception
-    (job,) = jobs.jobs()
+    (job,) = Jobs().list()
     asked = job_store.shared_job_store().row(job.id).input
     assert asked is not None
     request = RunRequest.model_validate(asked["args"][0])
@@ -333,8 +332,8 @@ def test_a_failure_is_shown_with_its_reason_and_tried_again(
     store.import_records("mine", records("a"))
     app = start(open_page("detect").checkbox(key=EXTRACT).check().run())
     assert not app.exception
-    (view,) = jobs.jobs()
-    jobs.wait(view.id, timeout=120)
+    (view,) = Jobs().list()
+    Jobs().store.wait(view.id, timeout=120)
     app.run()
     shown = everything(app)
     assert "credits exhausted" in shown
@@ -342,8 +341,8 @@ def test_a_failure_is_shown_with_its_reason_and_tried_again(
     assert "red-badge[:material/error: Failed on all 1 item]" in shown
     model_server.script(lambda ask: say("[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"))
     app.button(key=f"detect-Retry-{view.id}").click().run()
-    again = next(each for each in jobs.jobs() if each.id != view.id)
-    jobs.wait(again.id, timeout=120)
+    again = next(each for each in Jobs().list() if each.id != view.id)
+    Jobs().store.wait(again.id, timeout=120)
     app.run()
     assert "1 of 1 done" in everything(app)
     assert "credits exhausted" not in everything(app)
@@ -364,8 +363,8 @@ def test_a_detector_of_an_installed_package_is_offered_with_its_options_and_runs
     letters.set_value(2).run()
     start(app)
     assert not app.exception
-    (job,) = jobs.jobs()
-    assert jobs.wait(job.id).progress.done == 1
+    (job,) = Jobs().list()
+    assert Jobs().store.wait(job.id).progress.done == 1
     said = store.record("mine", "a").by("shouting")
     assert said is not None
     assert [span.text for span in said.spans] == ["NASA", "EU", "NO"]

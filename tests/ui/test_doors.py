@@ -11,14 +11,13 @@ import pytest
 import typer
 from streamlit.testing.v1 import AppTest
 
-from spanlab import jobs
 from spanlab.base.errors import UsageError
 from spanlab.cli.inputs import takes_options
 from spanlab.detection import DetectorSpec, EnsembleSpec, Spec, spec_of
 from spanlab.detection.request import RunRequest
 from spanlab.detection.selection import DetectorSelection
 from spanlab.detection.specifications import specifications
-from spanlab.jobs import job_store
+from spanlab.jobs import Jobs, job_store
 from spanlab.models import ModelChoice, TokenPrice
 from spanlab.schema import Item, Record
 from spanlab.search.source import PassageSource
@@ -301,7 +300,7 @@ def by_page(name: str, fill: Fill, open_page: OpenPage) -> Spec:
     fill(app)
     assert not app.exception
     app.button(key="start-run").click().run()
-    (job,) = jobs.jobs()
+    (job,) = Jobs().list()
     asked = job_store.shared_job_store().row(job.id).input
     assert asked is not None
     (spec,) = RunRequest.model_validate(asked["args"][0]).detectors

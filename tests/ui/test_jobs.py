@@ -7,10 +7,9 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from spanlab import jobs
 from spanlab.detection import DetectorSpec
 from spanlab.detection.request import RunRequest
-from spanlab.detection.submitting import submit_detection
+from spanlab.jobs import Jobs
 from spanlab.models import ModelChoice
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
@@ -23,7 +22,7 @@ def submit(store: Store, dataset: str, count: int = 1) -> list[str]:
     if dataset not in {summary.name for summary in store.datasets()}:
         store.import_records(dataset, [Record(item=Item(id="a", answer="one"))])
     request = RunRequest(dataset=dataset, detectors=(DetectorSpec(detector="offline"),))
-    return [submit_detection(request, again=True) for _ in range(count)]
+    return [Jobs().submit(request, again=True) for _ in range(count)]
 
 
 def everything(app: AppTest) -> str:
@@ -41,18 +40,18 @@ def test_a_job_shows_its_state_and_what_can_be_done(open_page: OpenPage, store: 
     (job,) = submit(store, "mine")
     app = open_page("jobs")
     assert "offline on mine" in everything(app)
-    assert f"{jobs.job(job).created.astimezone():%Y-%m-%d %H:%M}" in everything(app)
+    assert f"{Jobs().find(job).created.astimezone():%Y-%m-%d %H:%M}" in everything(app)
     app.button(key=f"details-{job}").click().run()
     for button, state in (("Pause", "paused"), ("Resume", "queued"), ("Stop", "cancelled")):
         app.button(key=f"jobs-{button}-{job}").click().run()
         assert not app.exception
-        assert jobs.job(job).state == state
+        assert Jobs().find(job).state == state
 
 
 def test_an_action_that_comes_too_late_is_said(open_page: OpenPage, store: Store) -> None:
     (job,) = submit(store, "mine")
     app = open_page("jobs", job=job)
-    jobs.cancel(job)
+    Jobs().cancel(job)
     app.button(key=f"jobs-Pause-{job}").click().run()
     assert not app.exception
     assert "nothing to pause" in "\n".join(error.value for error in app.error)
@@ -82,7 +81,7 @@ def test_what_failed_is_amber_and_all_that_failed_is_red(
         dataset="mine",
         detectors=(DetectorSpec(detector="ucsc-extract", model=ModelChoice(model="small-model")),),
     )
-    jobs.wait(submit_detection(request), timeout=60)
+    Jobs().store.wait(Jobs().submit(request), timeout=60)
     shown = everything(open_page("jobs"))
     assert badge in shown
     assert share in shown
@@ -95,7 +94,7 @@ def test_a_wrong_key_ends_the_job_as_failed_with_the_reason(
     store.import_records("mine", [Record(item=Item(id=name, answer=name)) for name in "abc"])
     model_server.script(lambda ask: fail(401, "no"))
     request = RunRequest(dataset="mine", detectors=(DetectorSpec(detector="ucsc-extract"),))
-    jobs.wait(submit_detection(request), timeout=60)
+    Jobs().store.wait(Jobs().submit(request), timeout=60)
     shown = everything(open_page("jobs"))
     assert ":red-badge[:material/error: Failed]" in shown
     assert "does not accept the key in OPENAI_API_KEY" in shown
@@ -103,7 +102,7 @@ def test_a_wrong_key_ends_the_job_as_failed_with_the_reason(
 
 def test_details_open_and_close(open_page: OpenPage, store: Store) -> None:
     (job,) = submit(store, "mine")
-    jobs.pause(job)
+    Jobs().pause(job)
     app = open_page("jobs")
     app.button(key=f"details-{job}").click().run()
     assert "job" in app.query_params
@@ -115,7 +114,7 @@ def test_details_open_and_close(open_page: OpenPage, store: Store) -> None:
 
 def test_many_jobs_come_page_by_page_the_newest_first(open_page: OpenPage, store: Store) -> None:
     submit(store, "mine", 40)
-    listed = jobs.jobs(limit=100)
+    listed = Jobs().list(limit=100)
     assert len(listed) == 40
     app = open_page("jobs")
     seen = []

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from spanlab import jobs
 from spanlab.base.errors import MissingKeyError
 from spanlab.base.redaction import redact
 from spanlab.formats import read
-from spanlab.jobs import JobState, job_store
+from spanlab.jobs import Jobs, JobState, job_store
 from spanlab.models import ModelChoice, key_of
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
@@ -70,8 +69,8 @@ def test_a_key_of_the_session_is_used_and_stored_nowhere(
         app.button(key="test-model").click().run()
         app.button(key="try-run").click().run()
         assert not app.exception
-        (view,) = jobs.jobs()
-        done = jobs.wait(view.id, timeout=120)
+        (view,) = Jobs().list()
+        done = Jobs().store.wait(view.id, timeout=120)
         app.run()
     assert (done.state, done.progress.done) == (JobState.DONE, 3)
     assert {ask.caller for ask in model_server.requests} == {caller_with(KEY)}
@@ -88,14 +87,14 @@ def test_when_the_key_is_gone_a_job_says_what_to_do(
 ) -> None:
     app = set_up(open_page("detect"), model_server.url, KEY)
     app.button(key="start-run").click().run()
-    (view,) = jobs.jobs()
-    jobs.wait(view.id, timeout=120)
+    (view,) = Jobs().list()
+    Jobs().store.wait(view.id, timeout=120)
     model_server.script(lambda ask: say("no"))
     app.run()
     (forget,) = (button for button in app.button if button.label == "Forget the API key")
     forget.click().run()
     with pytest.raises(Exception, match=GONE):
-        jobs.retry(view.id)
+        Jobs().retry(view.id)
     app.checkbox(key="spanlab.detect.ucsc-extract").check().run()
     assert "API key: none" in everything(app)
 
@@ -105,8 +104,8 @@ def test_a_key_of_the_environment_is_never_sent_to_an_endpoint_that_was_typed(
 ) -> None:
     app = set_up(open_page("detect"), model_server.url)
     app.button(key="start-run").click().run()
-    (view,) = jobs.jobs()
-    assert jobs.wait(view.id, timeout=120).progress.done == 5
+    (view,) = Jobs().list()
+    assert Jobs().store.wait(view.id, timeout=120).progress.done == 5
     assert caller_with(OTHER) not in {ask.caller for ask in model_server.requests}
     app.text_input(key="spanlab.model.endpoint").input("not an address").run()
     assert "not an address" in app.error[0].value
@@ -134,8 +133,8 @@ def test_a_search_has_the_models_of_the_session_that_detectors_have(
     model_server.script(lambda ask: fail(402, "no funds", code="insufficient_quota"))
     app.button(key="start-search").click().run()
     assert not app.exception
-    (view,) = jobs.jobs()
-    assert jobs.wait(view.id, timeout=120).state is JobState.FAILED
+    (view,) = Jobs().list()
+    assert Jobs().store.wait(view.id, timeout=120).state is JobState.FAILED
     asked = job_store.shared_job_store().row(view.id).input
     assert asked is not None
     search = asked["args"][0]["search"]
@@ -146,13 +145,13 @@ def test_a_search_has_the_models_of_the_session_that_detectors_have(
     assert {ask.caller for ask in model_server.requests} == {caller_with(KEY)}
     app.selectbox(key="spanlab.optimise.detector").select("ucsc-4-gpt4o-extract-any").run()
     app.button(key="start-search").click().run()
-    second = jobs.jobs()[0].id
+    second = Jobs().list()[0].id
     member = job_store.shared_job_store().row(second).input
     assert member is not None
     model = member["args"][0]["search"]["detector"]["model"]
     assert (model["model"], model["base_url"]) == ("gpt-4o", model_server.url)
     # A worker that stops while it takes a job up leaves DBOS a coroutine that nobody awaits.
-    assert jobs.wait(second, timeout=120).state is JobState.FAILED
+    assert Jobs().store.wait(second, timeout=120).state is JobState.FAILED
 
 
 def test_a_process_without_the_key_says_where_to_give_it_again() -> None:

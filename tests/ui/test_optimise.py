@@ -11,9 +11,8 @@ from commands import run_here
 from streamlit.testing.v1 import AppTest
 from tuned_programs import tuned_program
 
-from spanlab import jobs
 from spanlab.formats import read
-from spanlab.jobs import job_store
+from spanlab.jobs import Jobs, job_store
 from spanlab.models.programs import ProgramRegistry
 from spanlab.schema import Annotation, AnnotatorKind, Claim
 from spanlab.storage import Store
@@ -83,7 +82,7 @@ def test_a_search_is_estimated_and_started(
     folds.select(3).run()
     app.button(key="start-search").click().run()
     assert not app.exception
-    (job,) = jobs.jobs()
+    (job,) = Jobs().list()
     asked = job_store.shared_job_store().row(job.id).input
     assert asked is not None
     request = asked["args"][0]
@@ -106,14 +105,14 @@ def test_a_second_start_shows_the_search_under_way_and_asks(
     for _ in range(2):
         app.button(key="start-search").click().run()
         assert not app.exception
-    assert len(jobs.jobs()) == 1
+    assert len(Jobs().list()) == 1
     assert "ucsc-extract for iou on mine is under way with the same settings" in everything(app)
     app.button(key="start-again").click().run()
     assert not app.exception
-    assert len(jobs.jobs()) == 2
+    assert len(Jobs().list()) == 2
     app.selectbox(key="spanlab.optimise.auto").set_value("medium").run()
     app.button(key="start-search").click().run()
-    assert len(jobs.jobs()) == 3, "another search"
+    assert len(Jobs().list()) == 3, "another search"
     words = ["optimize", "mine", "--detector", "ucsc-extract", "--queue"]
     refused = run_here(words, Path.cwd(), os.environ)
     assert refused.returncode == 2, refused.stderr
@@ -158,7 +157,7 @@ def test_only_what_can_be_tuned_is_offered(
     app = offered.select("ucsc-4-gpt4o-extract-any").run()
     assert not app.exception
     app.button(key="start-search").click().run()
-    (job,) = jobs.jobs()
+    (job,) = Jobs().list()
     assert job.title == "ucsc-4-gpt4o-extract-any for max-iou on mine"
     asked = job_store.shared_job_store().row(job.id).input
     assert asked is not None
@@ -187,7 +186,7 @@ def test_a_detector_is_made_better_for_what_it_is_tuned_on(
     figures = {figure.label: figure.value for figure in app.metric}
     assert figures["Labelled claims"] == str(2 * len(records))
     app.button(key="start-search").click().run()
-    (job,) = jobs.jobs()
+    (job,) = Jobs().list()
     assert job.title == "veritrail for verdict-f1 on mine"
     app.selectbox(key="spanlab.optimise.detector").select("papelo").run()
     assert not app.exception

@@ -13,7 +13,7 @@ import spanlab
 from spanlab.base.errors import BudgetError, UsageError
 from spanlab.detection import DetectorSpec
 from spanlab.detection.file_run import FileRun
-from spanlab.detection.request import request_of
+from spanlab.detection.request import RunRequest
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.schema.usage import Budget
 from spanlab.search.spec import GivenSpec
@@ -119,7 +119,9 @@ def test_only_a_few_records_are_held_at_once() -> None:
             read += 1
             yield record
 
-    request = request_of("records", [DetectorSpec(detector="ucsc-extract")], concurrency=2)
+    request = RunRequest.of(
+        dataset="records", detectors=[DetectorSpec(detector="ucsc-extract")], concurrency=2
+    )
     stream = FileRun.of(request)
     done = stream.annotate(source())
     next(done)

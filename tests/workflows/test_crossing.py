@@ -20,7 +20,6 @@ from unittest.mock import AsyncMock
 import pytest
 
 from optimizers.programs import registry, take, unuse, use
-from spanlab import jobs
 from spanlab.app.login import _complete
 from spanlab.base.errors import AccessError, NotFoundError, UsageError
 from spanlab.base.settings import Settings
@@ -36,7 +35,7 @@ from spanlab.data.predictions import import_predictions
 from spanlab.data.versions import diff_datasets, snapshot
 from spanlab.detection import DetectorSpec
 from spanlab.detection.request import RunRequest
-from spanlab.detection.submitting import submit_detection
+from spanlab.jobs import Jobs
 from spanlab.measure.certificates import certify
 from spanlab.measure.measurement import measure
 from spanlab.measure.rate_tally import rates
@@ -222,15 +221,15 @@ EVERYBODYS: dict[str, Attempt] = {
     "imports elsewhere": lambda mine: import_files(mine, [FILE], "theirs"),
     "copies a dataset": lambda mine: mine.duplicate_dataset("ours", "copy"),
     # Jobs, memory, programs
-    "starts a detection": lambda mine: submit_detection(
-        RunRequest(dataset="ours", detectors=(DetectorSpec(detector="offline"),)), actor=mine.actor
+    "starts a detection": lambda mine: Jobs(actor=mine.actor).submit(
+        RunRequest(dataset="ours", detectors=(DetectorSpec(detector="offline"),))
     ),
-    "lists jobs": lambda mine: jobs.jobs(actor=mine.actor),
-    "looks at a job": lambda mine: jobs.job("a", actor=mine.actor),
-    "stops a job": lambda mine: jobs.cancel("a", actor=mine.actor),
-    "pauses a job": lambda mine: jobs.pause("a", actor=mine.actor),
-    "goes on with a job": lambda mine: jobs.resume("a", actor=mine.actor),
-    "repeats a job": lambda mine: jobs.retry("a", actor=mine.actor),
+    "lists jobs": lambda mine: Jobs(actor=mine.actor).list(),
+    "looks at a job": lambda mine: Jobs(actor=mine.actor).find("a"),
+    "stops a job": lambda mine: Jobs(actor=mine.actor).cancel("a"),
+    "pauses a job": lambda mine: Jobs(actor=mine.actor).pause("a"),
+    "goes on with a job": lambda mine: Jobs(actor=mine.actor).resume("a"),
+    "repeats a job": lambda mine: Jobs(actor=mine.actor).retry("a"),
     "opens the memory": lambda mine: open_memory(mine.actor),
     "lists programs": lambda mine: list(registry(actor=mine.actor)),
     "uses a program": lambda mine: use("x", actor=mine.actor),

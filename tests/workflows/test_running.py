@@ -20,7 +20,7 @@ from spanlab.detection import (
     spec_of,
 )
 from spanlab.detection.ensemble import Ensemble, EnsembleVote
-from spanlab.detection.request import RunRequest, check, request_of
+from spanlab.detection.request import RunRequest, check
 from spanlab.detection.run import DatasetRun, ItemBatch, unfinished_positions
 from spanlab.schema import (
     LABEL_SETS,
@@ -332,19 +332,21 @@ def test_what_is_left_is_what_any_annotator_has_not_finished(store: Store) -> No
 
 def test_a_request_is_refused_before_anything_is_done(store: Store) -> None:
     run(store, Simple(name="offline"), positions=[0])
-    check(store, request_of("d", [spec_of("offline")]))
+    check(store, RunRequest.of(dataset="d", detectors=[spec_of("offline")]))
     with pytest.raises(UsageError, match="ucsc-extract"):
-        check(store, request_of("d", [DetectorSpec(detector="ucsc-extrac")]))
+        check(store, RunRequest.of(dataset="d", detectors=[DetectorSpec(detector="ucsc-extrac")]))
     with pytest.raises(UsageError, match="'offline' is a detector"):
-        check(store, request_of("d", [spec_of("ucsc-extract")], vote="offline"))
+        check(
+            store, RunRequest.of(dataset="d", detectors=[spec_of("ucsc-extract")], vote="offline")
+        )
     with pytest.raises(UsageError, match="already exists"):
-        request_of("d", [spec_of("ucsc-extract"), spec_of("ucsc-extract")])
+        RunRequest.of(dataset="d", detectors=[spec_of("ucsc-extract"), spec_of("ucsc-extract")])
     with pytest.raises(NotFoundError, match="nowhere"):
-        check(store, request_of("nowhere", [spec_of("offline")]))
+        check(store, RunRequest.of(dataset="nowhere", detectors=[spec_of("offline")]))
 
 
 def test_an_ensemble_is_its_members_and_their_vote() -> None:
-    request = request_of("d", [spec_of("ucsc")])
+    request = RunRequest.of(dataset="d", detectors=[spec_of("ucsc")])
     assert len(request.specs) == 5
     assert request.votes == (EnsembleVote("ucsc", tuple(spec.signs for spec in request.specs)),)
     assert request.annotators == (*(spec.signs for spec in request.specs), "ucsc")
@@ -352,6 +354,6 @@ def test_an_ensemble_is_its_members_and_their_vote() -> None:
 
 
 def test_concurrency_is_that_of_a_network_or_of_a_processor() -> None:
-    assert request_of("d", [spec_of("offline")]).concurrency == 1
-    assert request_of("d", [spec_of("ucsc-extract")]).concurrency == 32
-    assert request_of("d", [spec_of("offline")], concurrency=2).concurrency == 2
+    for name, at_once in (("offline", 1), ("ucsc-extract", 32)):
+        assert RunRequest(dataset="d", detectors=(spec_of(name),)).at_once == at_once
+    assert RunRequest(dataset="d", detectors=(spec_of("offline"),), concurrency=2).at_once == 2

@@ -7,7 +7,7 @@ from pathlib import Path
 from spanlab.base.settings import Settings
 from spanlab.detection import DetectorSpec, spec_of
 from spanlab.detection.file_run import FileRun
-from spanlab.detection.request import request_of
+from spanlab.detection.request import RunRequest
 from spanlab.models import ModelChoice
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, RemarkStep, Status
 from spanlab.testing import MODES, ModelRequest, ModelServer, ScriptedReply, fail, say, say_fields
@@ -33,7 +33,7 @@ def records(count: int) -> list[Record]:
 
 
 def stream(home: Path, **options: object) -> FileRun:
-    request = request_of("files", [spec_of("ucsc-extract")], **options)
+    request = RunRequest.of(dataset="files", detectors=[spec_of("ucsc-extract")], **options)
     return FileRun.of(request, Settings(home=home, database_url=f"sqlite:///{home}/none.db"))
 
 
@@ -90,7 +90,7 @@ def test_items_end_done_or_failed_with_their_cause_whatever_each_call_meets(
     model = ModelChoice(model="m", base_url=model_server.url, retries=0, temperature=0.2)
     spec = DetectorSpec(detector="ucsc-extract", model=model)
     settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path}/none.db")
-    made = FileRun.of(request_of("files", [spec], concurrency=64), settings)
+    made = FileRun.of(RunRequest.of(dataset="files", detectors=[spec], concurrency=64), settings)
     done = list(made.annotate(records(3 * len(KINDS))))
     for number, record in enumerate(done):
         said, words = record.annotations[1], MODES[KINDS[number % len(KINDS)]].fails_with

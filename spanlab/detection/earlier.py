@@ -1,4 +1,4 @@
-"""Queue a run over a dataset as a job, and say what differs from the last one."""
+"""What differs between a run that is asked for and the last ones of its detectors."""
 
 from __future__ import annotations
 
@@ -11,48 +11,16 @@ from pydantic import ValidationError
 
 from spanlab.detection.request import RunRequest
 from spanlab.detection.setup import differences
-from spanlab.schema import OWNER, Actor, Permission
+from spanlab.jobs import Jobs, JobView
+from spanlab.schema import OWNER, Actor
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from spanlab.base.settings import Settings
-    from spanlab.jobs import JobView
-    from spanlab.jobs.job_store import JobStore
 
 _PAGE: Final = 50
 _LOOK_BACK: Final = 200  # jobs among which the last run of a detector is looked for
-
-
-def submit_detection(
-    request: RunRequest,
-    settings: Settings | None = None,
-    job_id: str | None = None,
-    *,
-    again: bool = False,
-    actor: Actor = OWNER,
-) -> str:
-    """Queue a detection job.
-
-    Args:
-        request: what to do.
-        settings: which database; None reads the environment.
-        job_id: the job's id, which no other job has; None makes one.
-        again: whether to start it also if a job under way does the same.
-        actor: who asks.
-
-    Returns:
-        The job's id. Some worker takes it up; without one it stays queued.
-
-    Raises:
-        UnderWayError: a job under way does the same, and ``again`` is not set.
-        NotFoundError: there is no such dataset.
-        UsageError: a detector cannot be built as it was asked for.
-    """
-    actor.require(Permission.ADMINISTER)
-    from spanlab.detection import job  # DBOS takes a second
-
-    return job.submit(request, settings, job_id=job_id, again=again)
 
 
 @dataclass(frozen=True)
@@ -80,19 +48,17 @@ def other_settings(
     Args:
         request: what is asked for.
         created: when its dataset was made; an earlier one may have had its name.
-        settings: see ``submit_detection``.
+        settings: see ``Jobs``.
         actor: see there, too.
 
     Returns:
         Those detectors with what differs; none of whose runs nothing is known, such as an imported
         annotator.
     """
-    actor.require(Permission.ADMINISTER)
-    from spanlab.jobs.job_store import shared_job_store
-
+    jobs = Jobs(settings, actor)
     unmatched = {spec.signs: spec for spec in request.specs}
     changed: list[OtherSettings] = []
-    for view, run in _runs(shared_job_store(settings), request.dataset, created):
+    for view, run in _runs(jobs, request.dataset, created):
         for earlier in run.specs:
             spec_now = unmatched.pop(earlier.signs, None)
             if spec_now is not None and (clauses := differences(earlier, spec_now)):
@@ -102,10 +68,10 @@ def other_settings(
     return tuple(changed)
 
 
-def _runs(jobs: JobStore, dataset: str, created: datetime) -> Iterator[tuple[JobView, RunRequest]]:
+def _runs(jobs: Jobs, dataset: str, created: datetime) -> Iterator[tuple[JobView, RunRequest]]:
     """Yield the runs that have finished items of a dataset, the newest first."""
-    for first in range(0, _LOOK_BACK, _PAGE):
-        page = jobs.jobs(_PAGE, first)
+    for number in range(_LOOK_BACK // _PAGE):
+        page = jobs.list(_PAGE, number)
         for view in page:
             finished = view.progress.done - view.progress.failed
             if view.kind != "detect" or view.request is None or finished <= 0:
