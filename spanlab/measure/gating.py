@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from xml.etree import ElementTree as ET
@@ -16,7 +16,15 @@ from spanlab.base.redaction import visible
 from spanlab.measure.powered import difference_interval, paired_interval
 from spanlab.measure.sample import MeasuredItems, check_plan, interval_of, read_measured, shown_rate
 from spanlab.output.figures import figure
-from spanlab.output.tables import Column, MeanInterval, ResultTable, columns_of, write_cell
+from spanlab.output.tables import (
+    Column,
+    MeanInterval,
+    ResultTable,
+    column_of,
+    figures_of,
+    table_of,
+    write_cell,
+)
 from spanlab.storage import Store
 from spanlab.storage.datasets import summary_of
 
@@ -139,39 +147,24 @@ class GateResult:
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return a row for each condition."""
-        return (
-            ResultTable(
-                key="gate",
-                title=f"Gate of {self.dataset}: {'passed' if self.passed else 'failed'}",
-                columns=(
-                    *columns_of("text", "Check"),
-                    Column(key="found", title="Found", unit="score"),
-                    Column(key="limit", title="Limit", unit="score"),
-                    *columns_of("text", "Result", "Why"),
-                ),
-                rows=tuple(
-                    (
-                        c.name,
-                        shown_rate(c.found),
-                        c.limit,
-                        "passed" if c.passed else "failed",
-                        c.why,
-                    )
-                    for c in self.checks
-                ),
-                remarks=(self.state,),
-            ),
+        gate = table_of(
+            "gate",
+            f"Gate of {self.dataset}: {'passed' if self.passed else 'failed'}",
+            self.checks,
+            (column_of("text", "Check"), lambda check: check.name),
+            (column_of("score", "Found"), lambda check: shown_rate(check.found)),
+            (column_of("score", "Limit"), lambda check: check.limit),
+            (column_of("text", "Result"), lambda check: "passed" if check.passed else "failed"),
+            (column_of("text", "Why"), lambda check: check.why),
+            remarks=(self.state,),
         )
+        return (gate,)
 
     def figures(self) -> dict[str, Any]:
         """Return all figures."""
-        checks = [{**asdict(c), "found": c.found.model_dump()} for c in self.checks]
-        return {
-            "dataset": self.dataset,
-            "passed": self.passed,
-            "checks": checks,
-            "state": self.state,
-        }
+        return figures_of(
+            dataset=self.dataset, passed=self.passed, checks=self.checks, state=self.state
+        )
 
 
 class GateSubject(NamedTuple):

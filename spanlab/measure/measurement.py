@@ -27,7 +27,15 @@ from spanlab.measure.sample import (
 )
 from spanlab.measure.sampling import cautious_rho, reviews_for_difference
 from spanlab.output.figures import counted
-from spanlab.output.tables import Chart, Column, MeanInterval, ResultTable, columns_of
+from spanlab.output.tables import (
+    ITEMS,
+    Chart,
+    MeanInterval,
+    ResultTable,
+    column_of,
+    figures_of,
+    table_of,
+)
 from spanlab.schema import AnnotatorKind, MeasurementPlan, Status
 from spanlab.scoring.annotator_tables import calibration_table
 from spanlab.scoring.calibration import AnnotatorCalibration, CalibrationTally
@@ -104,86 +112,59 @@ class Measurement:
     def tables(self) -> tuple[ResultTable, ...]:
         """Return rates by group, their differences, and how the interval shrank."""
         plan = self.plan
-        corrected = Column(key="rate", title=_FINITE, unit="share")
-        raw = Column(key="marked", title=f"Marked by {plan.annotator}", unit="share")
-        tables = [
-            ResultTable(
-                key="measurement",
-                title=f"Hallucinated {plan.unit} of {self.dataset}. {self.line}",
-                columns=(
-                    Column(key="value", title=plan.by or "Items"),
-                    *columns_of("count", "Items", "Reviews"),
-                    raw,
-                    Column(key="like-these", title=_LIKE, unit="share"),
-                    corrected,
-                    Column(key="alone", title="Reviews only", unit="share"),
-                ),
-                rows=tuple(
-                    (
-                        group.value,
-                        group.items,
-                        group.reviews,
-                        group.marked,
-                        group.superpopulation,
-                        shown_rate(group.finite),
-                        shown_rate(group.alone),
-                    )
-                    for group in self.groups
-                ),
-                remarks=self.remarks,
-                chart=Chart(kind="dots", x="like-these", y="value"),
-            )
-        ]
-        if self.pairs:
-            tables.append(
-                ResultTable(
-                    key="measurement-pairs",
-                    title="Differences of rates, for future answers",
-                    columns=(
-                        *columns_of("text", "Value", "minus"),
-                        Column(key="difference", title="Difference", unit="difference"),
-                        Column(key="how", title="Compared"),
-                    ),
-                    rows=tuple((a, b, d.difference, d.how) for a, b, d in self.pairs),
-                    remarks=(
-                        f"Bonferroni-corrected: all {len(self.pairs):,} intervals contain their "
-                        "true difference with at least 95 % confidence.",
-                    )
-                    if len(self.pairs) > 1
-                    else (),
-                )
-            )
-        return tuple(tables)
+        rates = table_of(
+            "measurement",
+            f"Hallucinated {plan.unit} of {self.dataset}. {self.line}",
+            self.groups,
+            (column_of("text", plan.by or "Items", "value"), lambda row: row.value),
+            (ITEMS, lambda row: row.items),
+            (column_of("count", "Reviews"), lambda row: row.reviews),
+            (
+                column_of("share", f"Marked by {plan.annotator}", "marked"),
+                lambda row: row.marked,
+            ),
+            (column_of("share", _LIKE, "like-these"), lambda row: row.superpopulation),
+            (column_of("share", _FINITE, "rate"), lambda row: shown_rate(row.finite)),
+            (column_of("share", "Reviews only", "alone"), lambda row: shown_rate(row.alone)),
+            remarks=self.remarks,
+            chart=Chart(kind="dots", x="like-these", y="value"),
+        )
+        if not self.pairs:
+            return (rates,)
+        all_hold = (
+            f"Bonferroni-corrected: all {len(self.pairs):,} intervals contain their true "
+            "difference with at least 95 % confidence."
+        )
+        pairs = table_of(
+            "measurement-pairs",
+            "Differences of rates, for future answers",
+            self.pairs,
+            (column_of("text", "Value"), lambda pair: pair[0]),
+            (column_of("text", "minus"), lambda pair: pair[1]),
+            (column_of("difference", "Difference"), lambda pair: pair[2].difference),
+            (column_of("text", "Compared", "how"), lambda pair: pair[2].how),
+            remarks=(all_hold,) if len(self.pairs) > 1 else (),
+        )
+        return (rates, pairs)
 
     def figures(self) -> dict[str, Any]:
         """Return all figures."""
-        groups = [
-            {
-                **vars(group),
-                **{
-                    key: value and value.model_dump()
-                    for key, value in vars(group).items()
-                    if key in {"finite", "superpopulation", "alone"}
-                },
-            }
-            for group in self.groups
-        ]
-        return {
-            "dataset": self.dataset,
-            "plan": self.plan.model_dump(),
-            "line": self.line,
-            "method": METHOD,
-            "groups": groups,
-            "pairs": [
+        return figures_of(
+            dataset=self.dataset,
+            plan=self.plan,
+            line=self.line,
+            method=METHOD,
+            groups=self.groups,
+            pairs=[
                 {"a": a, "b": b, "questions": change.questions, **change.difference.model_dump()}
                 for a, b, change in self.pairs
             ],
-            "history": [{"reviews": n, **interval.model_dump()} for n, interval in self.history],
-            "more": self.more,
-            "for_difference": self.for_difference,
-            "remarks": list(self.remarks),
-            "suggestions": dict(self.suggestions),
-        }
+            history=[{"reviews": n, **interval.model_dump()} for n, interval in self.history],
+            more=self.more,
+            for_difference=self.for_difference,
+            remarks=self.remarks,
+            suggestions=self.suggestions,
+        )
 
     @staticmethod
     def read(figures: Mapping[str, Any]) -> Measurement:
@@ -366,9 +347,9 @@ def corrected_table(measured: Measurement) -> ResultTable:
         key="raw-and-corrected",
         title=f"What {plan.annotator} marked, and the corrected rate",
         columns=(
-            Column(key="value", title=plan.by or "Items"),
-            Column(key="which", title="Which"),
-            Column(key="share", title=f"Share of {plan.unit}", unit="share"),
+            column_of("text", plan.by or "Items", "value"),
+            column_of("text", "Which"),
+            column_of("share", f"Share of {plan.unit}", "share"),
         ),
         rows=tuple(
             (group.value, kind, share)
@@ -389,8 +370,8 @@ def history_table(measured: Measurement) -> ResultTable:
         key="measurement-history",
         title="The interval after each review",
         columns=(
-            *columns_of("count", "Reviews"),
-            Column(key="rate", title="Rate so far", unit="share", about=f"{_FINITE}."),
+            column_of("count", "Reviews"),
+            column_of("share", "Rate so far", "rate", about=f"{_FINITE}."),
         ),
         rows=measured.history,
         chart=Chart(kind="line", x="rate", y="reviews"),

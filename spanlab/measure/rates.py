@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from spanlab.base.errors import UsageError
@@ -19,8 +19,10 @@ from spanlab.output.tables import (
     ResultTable,
     ResultViews,
     Unit,
-    columns_of,
+    column_of,
+    figures_of,
     several,
+    table_of,
 )
 from spanlab.schema import (
     Annotation,
@@ -118,26 +120,22 @@ class RateReport(ResultViews):
         left_out = f"{self.unlabelled:,} items that nobody of these has finished are left out."
         heading = f"Marked by {names}" if self.is_raw else "Hallucinations"
         by = "" if self.is_raw else f" according to {names}"
-        rates = ResultTable(
-            key=f"rates-{self.field}",
-            title=f"{heading} by {self.field}{by}, with 95 % intervals",
-            columns=(
-                Column(key="value", title=self.field),
-                ITEMS,
-                *(MEASURES[key] for key in self.measures),
-                *(
-                    Column(key=f"label-{at}", title=f"Label {label}", unit="share")
-                    for at, label in enumerate(labels)
-                ),
+        rates = table_of(
+            f"rates-{self.field}",
+            f"{heading} by {self.field}{by}, with 95 % intervals",
+            self.groups,
+            (Column(key="value", title=self.field), lambda group: group.value),
+            (ITEMS, lambda group: group.n),
+            *(
+                (MEASURES[key], lambda group, of=key: several(getattr(group.rates, of), group.n))
+                for key in self.measures
             ),
-            rows=tuple(
+            *(
                 (
-                    group.value,
-                    group.n,
-                    *(several(getattr(group.rates, key), group.n) for key in self.measures),
-                    *(group.labels.get(label) for label in labels),
+                    column_of("share", f"Label {label}", f"label-{at}"),
+                    lambda group, of=label: group.labels.get(of),
                 )
-                for group in self.groups
+                for at, label in enumerate(labels)
             ),
             remarks=(*self.remarks, *([left_out] if self.unlabelled else [])),
             chart=Chart(kind="dots", x=measure, y="value"),
@@ -147,34 +145,24 @@ class RateReport(ResultViews):
     def figures(self) -> dict[str, Any]:
         """Return all figures."""
         groups = [
-            {
-                "value": group.value,
-                "n": group.n,
-                **{key: rate and rate.model_dump() for key, rate in group.rates._asdict().items()},
-                "labels": dict(group.labels),
-            }
+            {"value": group.value, "n": group.n, **group.rates._asdict(), "labels": group.labels}
             for group in self.groups
         ]
-        pairs = [
-            {**pair._asdict(), "characters": pair.characters.model_dump()} for pair in self.pairs
-        ]
+        pairs = [pair._asdict() for pair in self.pairs]
         corrected = [table.model_dump(include={"key", "title", "rows"}) for table in self.corrected]
-        return {**asdict(self), "groups": groups, "pairs": pairs, "corrected": corrected}
+        return figures_of(**vars(self) | {"groups": groups, "pairs": pairs, "corrected": corrected})
 
     def _pair_table(self) -> ResultTable:
         characters = MEASURES["characters"].model_copy(update={"unit": "difference", "digits": 3})
-        return ResultTable(
-            key=f"rates-{self.field}-pairs",
-            title="On the same questions: share of an answer's characters, paired",
-            columns=(
-                *columns_of("text", "Value", "minus"),
-                *columns_of("count", "Common questions"),
-                characters,
-                P_VALUE,
-            ),
-            rows=tuple(
-                (pair.a, pair.b, pair.n, *difference_cells(pair.characters)) for pair in self.pairs
-            ),
+        return table_of(
+            f"rates-{self.field}-pairs",
+            "On the same questions: share of an answer's characters, paired",
+            self.pairs,
+            (column_of("text", "Value"), lambda pair: pair.a),
+            (column_of("text", "minus"), lambda pair: pair.b),
+            (column_of("count", "Common questions"), lambda pair: pair.n),
+            (characters, lambda pair: difference_cells(pair.characters)[0]),
+            (P_VALUE, lambda pair: pair.characters.p),
             remarks=(f"p by Holm's correction for {counted(len(self.pairs), 'comparison')}.",),
         )
 

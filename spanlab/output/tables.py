@@ -12,7 +12,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeVar
+
+from pydantic_core import to_jsonable_python
 
 from spanlab.base.fields import FrozenModel
 from spanlab.base.redaction import visible
@@ -40,6 +42,7 @@ class MeanInterval(FrozenModel):
 
 
 Cell: TypeAlias = str | int | float | MeanInterval | None
+T = TypeVar("T")
 
 
 class Column(FrozenModel):
@@ -100,9 +103,36 @@ P_VALUE: Final = Column(
 )
 
 
+def column_of(unit: Unit, title: str, key: str = "", **more: Any) -> Column:
+    """Return a column; by default its key is its title in small letters, with dashes."""
+    key = key or title.lower().replace(" ", "-")
+    return Column(key=key, title=title, unit=unit, **more)
+
+
 def columns_of(unit: Unit, *titles: str) -> list[Column]:
-    """Return columns of one unit; their keys are their titles in small letters, with dashes."""
-    return [Column(key=title.lower().replace(" ", "-"), title=title, unit=unit) for title in titles]
+    """Return columns of one unit, keys as those of ``column_of``."""
+    return [column_of(unit, title) for title in titles]
+
+
+def table_of(
+    key: str,
+    title: str,
+    entries: Iterable[T],
+    *columns: tuple[Column, Callable[[T], Cell]],
+    **more: Any,
+) -> ResultTable:
+    """Return a table with a row for each entry, and beside each column what its cells are.
+
+    ``more`` are further fields of the table.
+    """
+    heads = tuple(column for column, _ in columns)
+    rows = tuple(tuple(cell(entry) for _, cell in columns) for entry in entries)
+    return ResultTable(key=key, title=title, columns=heads, rows=rows, **more)
+
+
+def figures_of(**figures: Any) -> dict[str, Any]:
+    """Return figures as JSON has them: models and dataclasses as objects, tuples as lists."""
+    return dict(to_jsonable_python(figures))
 
 
 def fact_table(key: str, title: str, facts: Mapping[str, str]) -> ResultTable:

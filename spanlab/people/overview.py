@@ -10,10 +10,8 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from typing import Any, Final
 
-from pydantic_core import to_jsonable_python
-
 from spanlab.output.figures import figure
-from spanlab.output.tables import Cell, Column, ResultTable, ResultViews, columns_of
+from spanlab.output.tables import Column, ResultTable, ResultViews, column_of, figures_of, table_of
 from spanlab.output.wording import plan_in_words
 from spanlab.people.logins import state_of, token_table
 from spanlab.people.progress import CampaignReport, campaign
@@ -80,14 +78,13 @@ class CampaignOverview(ResultViews):
 
     def figures(self) -> dict[str, Any]:
         """Return all figures."""
-        figures = {
-            "dataset": self.summary.name,
-            "needed": self.plan and self.plan.needed,
-            "done": self.done,
-            "until": self.until,
-            "people": self.people,
-        }
-        return dict(to_jsonable_python(figures))
+        return figures_of(
+            dataset=self.summary.name,
+            needed=self.plan and self.plan.needed,
+            done=self.done,
+            until=self.until,
+            people=self.people,
+        )
 
 
 def oversee(store: Store, dataset: str, report: CampaignReport | None = None) -> CampaignOverview:
@@ -258,36 +255,34 @@ def people_table(overview: CampaignOverview) -> ResultTable:
     done_of_needed = (
         f": {overview.done:,} of {overview.plan.needed:,} annotations done" if overview.plan else ""
     )
-
-    def row(person: CampaignPerson) -> tuple[Cell, ...]:
-        return (
-            *(person.name, person.warning or None),
-            *(person.assigned, person.done, person.left, person.per_hour),
-            person.last_active and f"{person.last_active:%Y-%m-%d %H:%M}",
-            *(person.agreement, person.until and person.until.isoformat(), person.known),
-            *((person.test or None,) if has_test else ()),
-            *((f"version {person.read}" if person.read else None,) if settings.guidelines else ()),
-        )
-
-    return ResultTable(
-        key="people",
-        title=head + done_of_needed,
-        columns=(
-            *(_PERSON, Column(key="look", title="Needs attention")),
-            *columns_of("count", "Assigned", "Done", "Remaining"),
-            Column(key="per-hour", title="Items per hour", unit="count", digits=1),
-            Column(key="last-active", title="Last active"),
-            Column(key="agreement", title="Agreement", unit="score", digits=2),
-            Column(key="until", title="Expected finish"),
-            Column(key="known", title="Check items", unit="score", digits=2, about=_KNOWN),
-            *(columns_of("text", "Test") if has_test else ()),
-            *(columns_of("text", read) if settings.guidelines else ()),
+    return table_of(
+        "people",
+        head + done_of_needed,
+        overview.people,
+        (_PERSON, lambda person: person.name),
+        (column_of("text", "Needs attention", "look"), lambda person: person.warning or None),
+        (column_of("count", "Assigned"), lambda person: person.assigned),
+        (column_of("count", "Done"), lambda person: person.done),
+        (column_of("count", "Remaining"), lambda person: person.left),
+        (column_of("count", "Items per hour", "per-hour", digits=1), lambda row: row.per_hour),
+        (column_of("text", "Last active"), _last_active),
+        (column_of("score", "Agreement", digits=2), lambda person: person.agreement),
+        (column_of("text", "Expected finish", "until"), lambda row: str(row.until or "") or None),
+        (column_of("score", "Check items", "known", digits=2, about=_KNOWN), lambda row: row.known),
+        *([(column_of("text", "Test"), lambda row: row.test or None)] if has_test else ()),
+        *(
+            [(column_of("text", read), lambda row: f"version {row.read}" if row.read else None)]
+            if settings.guidelines
+            else ()
         ),
-        rows=tuple(map(row, overview.people)),
-        remarks=tuple(remarks),
+        remarks=remarks,
         empty="Nothing has been assigned or annotated yet.",
-        tones=tuple("yellow" if person.warning else "" for person in overview.people),
+        tones=["yellow" if person.warning else "" for person in overview.people],
     )
+
+
+def _last_active(person: CampaignPerson) -> str | None:
+    return f"{person.last_active:%Y-%m-%d %H:%M}" if person.last_active else None
 
 
 def remind_table(overview: CampaignOverview, now: datetime | None = None) -> ResultTable:
@@ -295,21 +290,16 @@ def remind_table(overview: CampaignOverview, now: datetime | None = None) -> Res
     now = now or datetime.now(UTC)
     late = [person for person in overview.people if person.left and not person.away]
     late.sort(key=lambda person: (person.last_active is not None, person.last_active or now))
-    return ResultTable(
-        key="remind",
-        title="People to remind",
-        columns=(
-            *(_PERSON, Column(key="left", title="Remaining", unit="count")),
-            Column(key="since", title="Inactive since"),
-            Column(key="days", title="Days", unit="count"),
-        ),
-        rows=tuple(
-            (
-                *(person.name, person.left),
-                person.last_active and f"{person.last_active:%Y-%m-%d %H:%M}",
-                person.last_active and (now - person.last_active).days,
-            )
-            for person in late
+    return table_of(
+        "remind",
+        "People to remind",
+        late,
+        (_PERSON, lambda person: person.name),
+        (column_of("count", "Remaining", "left"), lambda person: person.left),
+        (column_of("text", "Inactive since", "since"), _last_active),
+        (
+            column_of("count", "Days"),
+            lambda row: (now - row.last_active).days if row.last_active else None,
         ),
         empty="No one has remaining items under the plan.",
     )

@@ -16,8 +16,10 @@ from spanlab.output.tables import (
     Column,
     MeanInterval,
     ResultTable,
+    column_of,
     columns_of,
     several,
+    table_of,
 )
 from spanlab.schema import ADJUDICATED, AnnotatorKind
 from spanlab.scoring.agreement import AgreementReport, AnnotatorPair, LanguageAgreement
@@ -34,6 +36,15 @@ KINDS: Final = {
     AnnotatorKind.GOLD: "gold labels",
     None: BASELINE,
 }
+_SEARCHES: Final = column_of(
+    "count",
+    "Tool calls",
+    "searches",
+    about="Calls of tools and searches for these items, as their traces tell.",
+)
+_RECALLED: Final = column_of(
+    "count", "Recalled", about="Passages that a memory had for them, which may spare searches."
+)
 ANNOTATOR: Final = Column(key="annotator", title="Annotator")
 KIND: Final = Column(key="kind", title="Kind")
 _ALPHA: Final = (
@@ -66,16 +77,17 @@ def score_table(
     scores: Sequence[ScoredAnnotator], metrics: Sequence[str], drawn: str, title: str = ""
 ) -> ResultTable:
     """Return the macro scores, a row per annotator in the order given; ``drawn`` is charted."""
-    rows: list[tuple[Cell, ...]] = []
-    for scored in scores:
-        macro, groups = scored.report.macro, len(scored.report.languages)
-        cells = (several(getattr(macro, name), macro.n, groups=groups) for name in metrics)
-        rows.append((scored.name, KINDS[scored.kind], macro.n, *cells))
-    return ResultTable(
-        key=f"{drawn}-scores",
-        title=title,
-        columns=(ANNOTATOR, KIND, ITEMS, *(SCORES[name] for name in metrics)),
-        rows=tuple(rows),
+    return table_of(
+        f"{drawn}-scores",
+        title,
+        scores,
+        (ANNOTATOR, lambda scored: scored.name),
+        (KIND, lambda scored: KINDS[scored.kind]),
+        (ITEMS, lambda scored: scored.report.macro.n),
+        *(
+            (SCORES[name], lambda scored, of=name: _cell(scored, getattr(scored.report.macro, of)))
+            for name in metrics
+        ),
         chart=Chart(kind="dots", x=drawn, y="annotator"),
     )
 
@@ -83,27 +95,23 @@ def score_table(
 def more_table(scores: Sequence[ScoredAnnotator]) -> ResultTable:
     """Return the macro means of packages' metrics, a row per annotator; no rows without any."""
     names = dict.fromkeys(name for scored in scores for name in scored.more)
-    return ResultTable(
-        key="package-metrics",
-        title="Metrics of packages",
-        columns=(ANNOTATOR, KIND, ITEMS, *columns_of("score", *names)),
-        rows=tuple(
-            (
-                *(scored.name, KINDS[scored.kind], scored.report.macro.n),
-                *(
-                    several(
-                        scored.more[name],
-                        scored.report.macro.n,
-                        groups=len(scored.report.languages),
-                    )
-                    for name in names
-                ),
-            )
-            for scored in scores
-            if names
+    return table_of(
+        "package-metrics",
+        "Metrics of packages",
+        scores if names else (),
+        (ANNOTATOR, lambda scored: scored.name),
+        (KIND, lambda scored: KINDS[scored.kind]),
+        (ITEMS, lambda scored: scored.report.macro.n),
+        *(
+            (column_of("score", name), lambda scored, of=name: _cell(scored, scored.more[of]))
+            for name in names
         ),
         remarks=package_metrics()[1],
     )
+
+
+def _cell(scored: ScoredAnnotator, mean: MeanInterval | None) -> Cell:
+    return several(mean, scored.report.macro.n, groups=len(scored.report.languages))
 
 
 def language_table(scores: Sequence[ScoredAnnotator], metric: str) -> ResultTable:
@@ -127,44 +135,25 @@ def language_table(scores: Sequence[ScoredAnnotator], metric: str) -> ResultTabl
 def claim_table(scores: Sequence[ScoredClaims], drawn: str = "accuracy") -> ResultTable:
     """Return a row per annotator: claims, searches if any, and each score that somebody has."""
     searched = any(scored.searches or scored.recalled for scored in scores)
-    counts = {
-        "items": ("Items", ""),
-        "n": ("Claims", ""),
-        "unjudged": ("Without a verdict", ""),
-        "inconclusive": ("Inconclusive", ""),
-    }
-    tools = {
-        "searches": (
-            "Tool calls",
-            "Calls of tools and searches for these items, as their traces tell.",
+    return table_of(
+        "claims",
+        "",
+        scores,
+        (ANNOTATOR, lambda scored: scored.name),
+        (KIND, lambda scored: KINDS[scored.kind]),
+        (ITEMS, lambda scored: scored.n_items),
+        (column_of("count", "Claims", "n"), lambda scored: scored.report.n),
+        (column_of("count", "Without a verdict", "unjudged"), lambda row: row.report.unjudged),
+        (column_of("count", "Inconclusive"), lambda scored: scored.report.inconclusive),
+        *(
+            ((_SEARCHES, lambda row: row.searches), (_RECALLED, lambda row: row.recalled))
+            if searched
+            else ()
         ),
-        "recalled": (
-            "Recalled",
-            "Passages that a memory had for them, which may spare searches.",
+        *(
+            (MEASURES[name], lambda row, of=name: several(getattr(row.report, of), row.n_items))
+            for name in claim_measures(scores)
         ),
-    }
-    measures = claim_measures(scores)
-    rows: list[tuple[Cell, ...]] = []
-    for scored in scores:
-        report, items = scored.report, len({claim.item for claim in scored.judged})
-        extra = (scored.searches, scored.recalled) if searched else ()
-        cells = (several(getattr(report, name), items) for name in measures)
-        named = (scored.name, KINDS[scored.kind], items, report.n)
-        rows.append((*named, report.unjudged, report.inconclusive, *extra, *cells))
-    shown = {**counts, **(tools if searched else {})}
-    return ResultTable(
-        key="claims",
-        title="",
-        columns=(
-            ANNOTATOR,
-            KIND,
-            *(
-                Column(key=key, title=title, unit="count", about=about)
-                for key, (title, about) in shown.items()
-            ),
-            *(MEASURES[name] for name in measures),
-        ),
-        rows=tuple(rows),
         chart=Chart(kind="dots", x=drawn, y="annotator"),
     )
 

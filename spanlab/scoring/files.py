@@ -22,6 +22,7 @@ from spanlab.output.tables import (
     ResultTable,
     ResultViews,
     columns_of,
+    figures_of,
     several,
 )
 from spanlab.scoring.comparison import MeanDifference, ReportComparison, compare
@@ -91,26 +92,17 @@ class ScoreEvaluation(ResultViews):
 
     def figures(self) -> dict[str, Any]:
         """Return all figures, those of every item included."""
-        return {
-            "macro": self.report.macro.model_dump(),
-            "languages": _languages(self.report),
-            "items": {item.id: item.model_dump(exclude={"id"}) for item in self.report.items},
-            "mark_all": _baseline(self.everything),
-            "mark_none": _baseline(self.nothing),
-            "missing": self.missing,
-            "extra": self.extra,
-            "against": None if self.against is None else self.against.model_dump(),
-            **(
-                {
-                    "more": {
-                        name: {lang: mean.model_dump() for lang, mean in mean_by_language.items()}
-                        for name, mean_by_language in self.more.items()
-                    }
-                }
-                if self.more
-                else {}
-            ),
-        }
+        more = {"more": self.more} if self.more else {}
+        return figures_of(
+            **_means(self.report),
+            items={item.id: item.model_dump(exclude={"id"}) for item in self.report.items},
+            mark_all=_means(self.everything),
+            mark_none=_means(self.nothing),
+            missing=self.missing,
+            extra=self.extra,
+            against=self.against,
+            **more,
+        )
 
     def _baselines(self) -> ResultTable:
         sides = {"all": "All marked", "none": "None marked"}
@@ -177,12 +169,9 @@ def difference_table(
     )
 
 
-def _languages(report: ScoreReport) -> dict[str, Any]:
-    return {row.lang: row.model_dump(exclude={"lang"}) for row in report.languages}
-
-
-def _baseline(report: ScoreReport) -> dict[str, Any]:
-    return {"macro": report.macro.model_dump(), "languages": _languages(report)}
+def _means(report: ScoreReport) -> dict[str, Any]:
+    by_language = {row.lang: row.model_dump(exclude={"lang"}) for row in report.languages}
+    return {"macro": report.macro, "languages": by_language}
 
 
 class _FoundLabels(NamedTuple):

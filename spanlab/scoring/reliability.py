@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from spanlab.base.errors import UsageError
 from spanlab.output.figures import counted
-from spanlab.output.tables import Column, MeanInterval, ResultTable, columns_of
+from spanlab.output.tables import ITEMS, MeanInterval, ResultTable, column_of, table_of
 from spanlab.schema import Annotation, AnnotatorKind, Record
 from spanlab.scoring.intervals import wilson
 from spanlab.scoring.raters import RaterModel, dawid_skene
@@ -107,43 +107,35 @@ class RaterReport:
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return a row for each person."""
-        shares = ("Sensitivity", "Specificity")
         doubtful = {rater.name for rater in self.raters if rater.weight < _CHANCE}
-        return (
-            ResultTable(
-                key="raters",
-                title="People as instruments, per character (Dawid and Skene's model)",
-                columns=(
-                    *columns_of("text", "Person"),
-                    *columns_of("count", "Items"),
-                    *columns_of("share", *shares),
-                    Column(key="weight", title="Weight", unit="score"),
-                    *columns_of("count", "Gold items"),
-                    *columns_of("share", *(f"{title} there" for title in shares)),
-                ),
-                rows=tuple(
-                    (
-                        rater.name,
-                        rater.items,
-                        _with_ends(rater.sensitivity, rater.sensitivity_interval),
-                        _with_ends(rater.specificity, rater.specificity_interval),
-                        rater.weight,
-                        rater.known,
-                        rater.known_sensitivity,
-                        rater.known_specificity,
-                    )
-                    for rater in self.raters
-                ),
-                remarks=(
-                    "Beyond gold items this rests on agreement: a majority that errs alike is "
-                    "taken for right, and whoever differs in taste for unreliable. "
-                    f"From {counted(_ENOUGH, 'gold item')} on, these alone give the weight.",
-                    "Intervals are a jackknife's over items; that most err alike is not in them.",
-                    *self.remarks,
-                ),
-                tones=tuple("yellow" if r.name in doubtful else "" for r in self.raters),
+        raters = table_of(
+            "raters",
+            "People as instruments, per character (Dawid and Skene's model)",
+            self.raters,
+            (column_of("text", "Person"), lambda rater: rater.name),
+            (ITEMS, lambda rater: rater.items),
+            (
+                column_of("share", "Sensitivity"),
+                lambda rater: _with_ends(rater.sensitivity, rater.sensitivity_interval),
             ),
+            (
+                column_of("share", "Specificity"),
+                lambda rater: _with_ends(rater.specificity, rater.specificity_interval),
+            ),
+            (column_of("score", "Weight"), lambda rater: rater.weight),
+            (column_of("count", "Gold items"), lambda rater: rater.known),
+            (column_of("share", "Sensitivity there"), lambda rater: rater.known_sensitivity),
+            (column_of("share", "Specificity there"), lambda rater: rater.known_specificity),
+            remarks=(
+                "Beyond gold items this rests on agreement: a majority that errs alike is taken "
+                "for right, and whoever differs in taste for unreliable. "
+                f"From {counted(_ENOUGH, 'gold item')} on, these alone give the weight.",
+                "Intervals are a jackknife's over items; that most err alike is not in them.",
+                *self.remarks,
+            ),
+            tones=["yellow" if rater.name in doubtful else "" for rater in self.raters],
         )
+        return (raters,)
 
     def figures(self) -> dict[str, Any]:
         """Return all figures."""

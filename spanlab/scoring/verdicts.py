@@ -12,7 +12,7 @@ from spanlab.base.errors import InputError
 from spanlab.formats import Role, read_placed_claims
 from spanlab.formats.wrongs import Wrongs, repeated_id
 from spanlab.output.figures import counted
-from spanlab.output.tables import P_VALUE, Column, ResultTable, columns_of
+from spanlab.output.tables import P_VALUE, Column, ResultTable, columns_of, figures_of
 from spanlab.schema import (
     AnnotatorKind,
     Claim,
@@ -42,6 +42,11 @@ class ScoredClaims:
     judged: tuple[JudgedClaim, ...]
     searches: int = 0
     recalled: int = 0
+
+    @property
+    def n_items(self) -> int:
+        """How many items the claims are of."""
+        return len({claim.item for claim in self.judged})
 
     def minus(self, reference: ScoredClaims) -> MeanDifference | None:
         """Return the accuracy minus the other's, paired by claim; None without common claims."""
@@ -194,8 +199,7 @@ class ClaimEvaluation:
 
     def figures(self) -> dict[str, Any]:
         """Return all figures."""
-        against = self.against and self.against.model_dump()
-        return {**self.report.model_dump(), "missing": self.missing, "against": against}
+        return figures_of(**dict(self.report), missing=self.missing, against=self.against)
 
     def _difference(self) -> tuple[ResultTable, ...]:
         if self.against is None:

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from spanlab.base.errors import UsageError
 from spanlab.output.figures import percent, sampling_alone
-from spanlab.output.tables import Chart, Column, MeanInterval, ResultTable, columns_of, several
+from spanlab.output.tables import (
+    Chart,
+    Column,
+    MeanInterval,
+    ResultTable,
+    columns_of,
+    figures_of,
+    several,
+)
 from spanlab.schema import (
     HALLUCINATED,
     Annotation,
@@ -121,14 +129,8 @@ class ErrorStages:
 
     def figures(self) -> dict[str, Any]:
         """Return all figures."""
-        runs = [
-            vars(run)
-            | {"shares": {name: share.model_dump() for name, share in run.shares.items()}}
-            | {"found": run.found and run.found.model_dump()}
-            for run in self.runs
-        ]
         pairs = [{"a": a, "b": b, **agreement._asdict()} for a, b, agreement in self.pairs]
-        return {**asdict(self), "runs": runs, "pairs": pairs}
+        return figures_of(**vars(self) | {"pairs": pairs})
 
     def _share_table(self) -> ResultTable:
         return ResultTable(
