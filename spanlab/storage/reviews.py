@@ -33,7 +33,7 @@ from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, reg
 from spanlab.storage.engine import insert_or_replace
 from spanlab.storage.items import lock, position_of, read_one, to_json
 from spanlab.storage.reservations import renew
-from spanlab.storage.sight import EVERYTHING, Sight
+from spanlab.storage.sight import Sight
 from spanlab.storage.tables import annotated, annotators, items, operations, reviews
 
 
@@ -106,18 +106,6 @@ def suggestions_seen(
         (item_id, name): saw_suggestions(OPERATION.validate_json(row.json) for row in log_rows)
         for (item_id, name), log_rows in groupby(rows, key=lambda row: (row.item_id, row.name))
     }
-
-
-def rebuild(
-    connection: Connection,
-    dataset: DatasetRow,
-    item_id: str,
-    reviewer: str,
-    kind: AnnotatorKind = AnnotatorKind.PERSON,
-) -> ReviewState:
-    """Return what the snapshot and the log alone lead to; raises as ``read_review`` does."""
-    stored = read_review(connection, dataset, item_id, reviewer, sight=EVERYTHING, kind=kind)
-    return replay(stored.record.item, stored.snapshot, stored.operations)
 
 
 def apply(

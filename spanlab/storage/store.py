@@ -17,7 +17,6 @@ from sqlalchemy import Connection, literal, select
 from spanlab.base.errors import AccessError, StoreError
 from spanlab.base.settings import Settings
 from spanlab.oplog.operations import Review, SentOperation, WriteReply
-from spanlab.oplog.state import ReviewState
 from spanlab.schema import (
     OWNER,
     Actor,
@@ -653,10 +652,3 @@ class Store:
                 self._check_own(row.id, author)
             subject = None if self.actor.is_owner else self.actor.subject
             return reviews.apply(connection, row, item_id, reviewer, writes=writes, subject=subject)
-
-    def rebuild(
-        self, dataset: str, item_id: str, reviewer: str, kind: AnnotatorKind = AnnotatorKind.PERSON
-    ) -> ReviewState:
-        """Return a review's state as its snapshot and log alone give it."""
-        with self._reading(dataset, reviewer) as (connection, row, _):
-            return reviews.rebuild(connection, row, item_id, reviewer, kind=kind)

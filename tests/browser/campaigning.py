@@ -12,6 +12,7 @@ from pathlib import Path
 
 from driving import Desk, words_item
 from playwright.sync_api import Browser
+from rebuilt import rebuilt
 from serving import PATIENCE, Server
 
 from spanlab.people.entrance import change_known
@@ -169,7 +170,7 @@ class Campaign:
             if done.item_id not in known:
                 people.setdefault(done.item_id, set()).add(done.annotator)
             state = self.store.review(DATASET, done.item_id, done.annotator).state
-            assert state == self.store.rebuild(DATASET, done.item_id, done.annotator)
+            assert state == rebuilt(self.store, DATASET, done.item_id, done.annotator)
             assert len(state.spans) == 2, "what was accepted is not there"
         assert len(finished) == rounds * len(self.desks), "something was lost"
         assert max(map(len, people.values())) <= OVERLAP, "an item has more people than it needs"

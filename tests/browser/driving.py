@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Literal
 
 from playwright.sync_api import Error, FloatRect, Locator, Page, WebSocketRoute, expect
+from rebuilt import rebuilt
 from serving import PATIENCE, Server, arrive, follow
 
 from spanlab.oplog.state import ReviewState
@@ -79,7 +80,7 @@ class Desk:
     def state(self, item: str) -> ReviewState:
         """What the database has, held against what its log says."""
         state = self.store.review(self.dataset, item, REVIEWER).state
-        assert state == self.store.rebuild(self.dataset, item, REVIEWER)
+        assert state == rebuilt(self.store, self.dataset, item, REVIEWER)
         return state
 
     def texts(self, item: str) -> list[str]:

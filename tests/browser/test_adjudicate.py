@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from driving import REVIEWER, Desk, HeldLine, idle, suggested
 from playwright.sync_api import expect
+from rebuilt import rebuilt
 from serving import PATIENCE, arrive, patient
 
 from spanlab.oplog.state import ReviewState
@@ -65,7 +66,7 @@ def _address(here: Desk, reviewer: str = REVIEWER) -> str:
 
 def _state(here: Desk, item: str = "split") -> ReviewState:
     state = here.store.review(here.dataset, item, TARGET, AnnotatorKind.GOLD).state
-    assert state == here.store.rebuild(here.dataset, item, TARGET, AnnotatorKind.GOLD)
+    assert state == rebuilt(here.store, here.dataset, item, TARGET, AnnotatorKind.GOLD)
     return state
 
 

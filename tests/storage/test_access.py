@@ -63,7 +63,6 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "finished": (_SEE, lambda store, name: store.finished(name)),
     "labels": (_SEE, lambda store, name: store.labels(name)),
     "review": (_SEE, lambda store, name: store.review(name, "a", "Anna")),
-    "rebuild": (_SEE, lambda store, name: store.rebuild(name, "a", "Anna")),
     "sight": (_READ, lambda store, name: store.sight(name)),
     "seen_by": (_READ, lambda store, name: store.seen_by(name, "Anna")),
     "n_undecided": (_SEE, lambda store, name: store.n_undecided(name, "Anna")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from rebuilt import rebuilt
 
 from spanlab.base.errors import NotFoundError, StoreError, UsageError
 from spanlab.oplog.answer_operations import AcceptClaim, ClaimMark
@@ -77,7 +78,7 @@ def test_a_renamed_annotator_keeps_everything_under_the_new_name(reviewed: Store
     vote = record.by("vote")
     assert vote is not None and vote.voters == ("Ada L.", "Ben")
     reviewed.apply("d", "a", "Ada L.", [SentOperation("t", 1, 3, CommentSpan(text="more"))])
-    assert reviewed.review("d", "a", "Ada L.").state == reviewed.rebuild("d", "a", "Ada L.")
+    assert reviewed.review("d", "a", "Ada L.").state == rebuilt(reviewed, "d", "a", "Ada L.")
 
 
 def test_a_merged_annotator_brings_its_annotations_and_their_history(reviewed: Store) -> None:
@@ -91,7 +92,7 @@ def test_a_merged_annotator_brings_its_annotations_and_their_history(reviewed: S
     assert reviewed.record("d", "b").by("Ben") == kept
     moved = reviewed.review("d", "a", "Ben")
     assert (moved.version, moved.state.note) == (3, "odd a")
-    assert moved.state == reviewed.rebuild("d", "a", "Ben")
+    assert moved.state == rebuilt(reviewed, "d", "a", "Ben")
     assert (_found(reviewed, "odd a"), _found(reviewed, "odd b")) == (["a"], [])
     done = QueueQuery(reviewer="Ben", status=Status.DONE)
     assert [row.item_id for row in reviewed.page("d", done).rows] == ["a", "b", "c"]
@@ -184,7 +185,7 @@ def test_what_mentions_an_annotator_follows_its_new_name(reviewed: Store) -> Non
         ("adjudicated", AnnotatorKind.GOLD, "Ben"),
     ):
         state = reviewed.review("d", "a", who, kind).state
-        assert state == reviewed.rebuild("d", "a", who, kind)
+        assert state == rebuilt(reviewed, "d", "a", who, kind)
         assert state.spans["s"].source == source
         assert (state.claims["c"].suggested_by, state.claims["c"].voters) == ("majority", ("Ben",))
         assert state.note == '"Ada" and "det" are names in a comment'

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from rebuilt import rebuilt
 
 from spanlab.base.errors import InputError, StoreError
 from spanlab.base.settings import Settings
@@ -93,7 +94,7 @@ def _everything(settings: Settings) -> object:
             [list(store.records(name)) for name in names],
             [store.settings(name) for name in names],
             [
-                store.rebuild(name, record.item.id, annotation.annotator, annotation.kind)
+                rebuilt(store, name, record.item.id, annotation.annotator, annotation.kind)
                 for name in names
                 for record in store.records(name)
                 for annotation in record.annotations
@@ -145,7 +146,7 @@ def test_what_is_written_during_a_backup_is_in_it_whole_or_not_at_all(
         reviews = [restored.review("d", f"i{number}", "anna") for number in range(50)]
         assert restored.n_operations("d") == sum(review.version for review in reviews) > 0
         for number, stored in enumerate(reviews):
-            assert restored.rebuild("d", f"i{number}", "anna") == stored.state
+            assert rebuilt(restored, "d", f"i{number}", "anna") == stored.state
 
 
 def test_only_yes_replaces_what_a_database_holds_and_programs_that_differ(

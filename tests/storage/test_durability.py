@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Barrier
 
 from forks import Fork
+from rebuilt import rebuilt
 from working_jobs import environment
 
 from spanlab.base.settings import Settings
@@ -80,10 +81,10 @@ def test_a_killed_process_loses_nothing_acknowledged(
 
         review = store.review("d", "a", "me")
         assert review.version == len(review.operations)
-        assert store.rebuild("d", "a", "me") == review.state
+        assert rebuilt(store, "d", "a", "me") == review.state
         assert review.record.by("me") == review.state.annotation("me")
     with Store.open(settings) as store:
-        assert store.rebuild("d", "a", "me") == store.review("d", "a", "me").state
+        assert rebuilt(store, "d", "a", "me") == store.review("d", "a", "me").state
 
 
 def test_two_processes_write_one_review_in_turns(settings: Settings, record: MakeRecord) -> None:
@@ -97,7 +98,7 @@ def test_two_processes_write_one_review_in_turns(settings: Settings, record: Mak
         review = store.review("d", "a", "me")
         # Each won 20 versions, none was given twice, and every refusal left no trace.
         assert (review.version, len(review.operations)) == (40, 40)
-        assert store.rebuild("d", "a", "me") == review.state
+        assert rebuilt(store, "d", "a", "me") == review.state
 
 
 def test_of_threads_on_one_version_exactly_one_wins(store: Store, record: MakeRecord) -> None:
@@ -121,7 +122,7 @@ def test_of_threads_on_one_version_exactly_one_wins(store: Store, record: MakeRe
         assert sum(threads.map(compete, range(n_threads))) == n_rounds
     review = store.review("d", "a", "me")
     assert review.version == n_rounds
-    assert store.rebuild("d", "a", "me") == review.state
+    assert rebuilt(store, "d", "a", "me") == review.state
 
 
 def test_many_people_at_once_lose_nothing_and_miscount_nothing(

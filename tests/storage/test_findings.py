@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 
 import pytest
+from rebuilt import rebuilt
 
 from spanlab.base.errors import InputError, NotFoundError, StoreError
 from spanlab.formats import dumps
@@ -152,7 +153,7 @@ def test_a_review_under_way_goes_on(store: Store) -> None:
     mine = record.by("me")
     assert mine is not None
     assert [span.text for span in mine.spans] == ["The"]
-    assert store.rebuild("d", "a", "me") == store.review("d", "a", "me").state
+    assert rebuilt(store, "d", "a", "me") == store.review("d", "a", "me").state
 
 
 def test_what_a_person_reviewed_is_not_overwritten_and_nothing_of_the_batch_stays(

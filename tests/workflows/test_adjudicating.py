@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from postgres import Cluster
+from rebuilt import rebuilt
 
 from spanlab.base.settings import Settings
 from spanlab.formats import dumps
@@ -124,7 +125,7 @@ def test_two_adjudicate_while_two_annotate_and_nothing_is_lost_or_seen_that_is_h
     for item in ITEMS:
         gold = store.review("words", item, ADJUDICATED, AnnotatorKind.GOLD)
         assert len(in_force(gold.operations)) == gold.version == 4
-        assert gold.state == store.rebuild("words", item, ADJUDICATED, AnnotatorKind.GOLD)
+        assert gold.state == rebuilt(store, "words", item, ADJUDICATED, AnnotatorKind.GOLD)
         decided = gold.record.by(ADJUDICATED)
         assert decided is not None
         assert decided.decided_by in {"Ada", "Grace"}

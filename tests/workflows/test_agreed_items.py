@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rebuilt import rebuilt
 
 from spanlab.base.settings import Settings
 from spanlab.oplog.operations import AddSpan, SentOperation
@@ -111,7 +112,7 @@ def test_they_are_decided_as_everybody_says_and_taken_back_as_one(store: Store) 
         assert store.record("words", name).annotations[: len(said)] == said
         state = store.review("words", name, ADJUDICATED, AnnotatorKind.GOLD).state
         assert state == ReviewState()
-        assert state == store.rebuild("words", name, ADJUDICATED, AnnotatorKind.GOLD)
+        assert state == rebuilt(store, "words", name, ADJUDICATED, AnnotatorKind.GOLD)
     assert len(agreed_items(store, "words", QUEUE)) == len(AGREED)  # and can be taken again
     again = take_agreed(store, "words", ADJUDICATED, "Ada", agreed_items(store, "words", QUEUE))
     assert len(again.items) == len(AGREED)
