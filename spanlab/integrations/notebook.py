@@ -33,6 +33,7 @@ from spanlab.formats.hub import PREFIX, fetch_dataset
 from spanlab.formats.reader import passages_of
 from spanlab.formats.writers import format_of, select_annotator
 from spanlab.formats.wrongs import told_together
+from spanlab.integrations.notebook_results import kinds_of
 from spanlab.integrations.pushing import PushReport, PushRequest, TraceHome, push_verdicts
 from spanlab.output.marked_text import fragment_html, marked_text
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span, unique
@@ -383,11 +384,7 @@ def vote(
     """
     records = list(records)
     if annotators is None:
-        kinds = {
-            annotation.annotator: annotation.kind
-            for record in records
-            for annotation in record.annotations
-        }
+        kinds = kinds_of(records)
         if AnnotatorKind.PERSON not in kinds.values():
             annotators = [name for name in kinds if kinds[name] is AnnotatorKind.DETECTOR]
     return list(vote_records(records, annotators=annotators, name=name, cleanup=cleanup))

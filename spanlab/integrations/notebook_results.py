@@ -137,7 +137,7 @@ def agreement(
         UsageError: nobody has annotated a record under one of these names.
     """
     items = list(records)
-    kinds = _kinds(items, annotators)
+    kinds = kinds_of(items, annotators)
     return compare_records(items, kinds)
 
 
@@ -157,8 +157,8 @@ def rates(
         UsageError: it is not clear whose labels count, or nobody has finished an item.
     """
     items = list(records)
-    kinds = _kinds(items)
-    names = tuple(_kinds(items, annotators)) if annotators else default_annotators(kinds)
+    kinds = kinds_of(items)
+    names = tuple(kinds_of(items, annotators)) if annotators else default_annotators(kinds)
     if not names:
         names_known = ", ".join(kinds) or "none yet"
         raise UsageError(f"say whose labels count: annotators=[…]; available: {names_known}")
@@ -170,9 +170,14 @@ def rates(
     return tally.result()
 
 
-def _kinds(
+def kinds_of(
     records: Iterable[Record], names: Sequence[str] | None = None
 ) -> dict[str, AnnotatorKind]:
+    """Return the kinds of those who annotated records, or of those named alone.
+
+    Raises:
+        UsageError: nobody has annotated a record under one of these names.
+    """
     kinds = {
         annotation.annotator: annotation.kind
         for record in records

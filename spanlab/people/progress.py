@@ -14,12 +14,15 @@ import numpy as np
 from spanlab.output.tables import (
     ITEMS,
     ONE_ITEM,
+    Cell,
     Chart,
     Column,
     MeanInterval,
     ResultTable,
+    column_of,
     columns_of,
     several,
+    table_of,
 )
 from spanlab.schema import AnnotatorKind, Record, Status
 from spanlab.schema.progress import FinishedItem
@@ -243,27 +246,22 @@ def label_table(labels: Mapping[str, PersonLabels]) -> ResultTable:
     for counts in labels.values():
         totals.update(counts.spans)
     names = [name for name, _ in totals.most_common()]
-    return ResultTable(
-        key="labels",
-        title="Spans by person and label",
-        columns=(
-            _PERSON,
-            ITEMS,
-            *columns_of("share", "Items marked", "Characters marked"),
-            *columns_of("count", "Spans"),
-            # quoted, so that a label called "Items" is no second column of that name
-            *(
-                Column(key=f"label-{at}", title=f"“{name}”", unit="count")
-                for at, name in enumerate(names)
-            ),
+    return table_of(
+        "labels",
+        "Spans by person and label",
+        sorted(labels.items(), key=lambda pair: (-pair[1].items, pair[0])),
+        (_PERSON, lambda row: row[0]),
+        (ITEMS, lambda row: row[1].items),
+        (column_of("share", "Items marked"), lambda row: row[1].marked / row[1].items),
+        (
+            column_of("share", "Characters marked"),
+            lambda row: row[1].characters / max(row[1].length, 1),
         ),
-        rows=tuple(
-            (
-                *(person, counts.items, counts.marked / counts.items),
-                *(counts.characters / max(counts.length, 1), counts.spans.total()),
-                *(counts.spans[name] for name in names),
-            )
-            for person, counts in sorted(labels.items(), key=lambda pair: (-pair[1].items, pair[0]))
+        (column_of("count", "Spans"), lambda row: row[1].spans.total()),
+        # quoted, so that a label called "Items" is no second column of that name
+        *(
+            (column_of("count", f"“{name}”", f"label-{at}"), lambda row, of=name: row[1].spans[of])
+            for at, name in enumerate(names)
         ),
     )
 
@@ -314,23 +312,17 @@ def agreement_table(periods: Iterable[AgreementOn]) -> ResultTable:
 
 def pace_table(paces: Iterable[AnnotatorPace]) -> ResultTable:
     """Return the time that people took for an item; those who finished a single item come last."""
-    return ResultTable(
-        key="time-per-item",
-        title="Time per item by person: median, and the middle half",
-        columns=(
-            _PERSON,
-            ITEMS,
-            Column(key="median", title="Median", unit="seconds", digits=1),
-            Column(key="total", title="Sum", unit="seconds", digits=0),
-        ),
-        rows=tuple(
-            (
-                pace.annotator,
-                pace.items,
-                several(MeanInterval(mean=pace.median, low=pace.low, high=pace.high), pace.items),
-                pace.total,
-            )
-            for pace in sorted(paces, key=lambda pace: (pace.items == 1, pace.median))
-        ),
+    return table_of(
+        "time-per-item",
+        "Time per item by person: median, and the middle half",
+        sorted(paces, key=lambda pace: (pace.items == 1, pace.median)),
+        (_PERSON, lambda pace: pace.annotator),
+        (ITEMS, lambda pace: pace.items),
+        (column_of("seconds", "Median", digits=1), _median),
+        (column_of("seconds", "Sum", "total", digits=0), lambda pace: pace.total),
         chart=Chart(kind="dots", x="median", y="person"),
     )
+
+
+def _median(pace: AnnotatorPace) -> Cell:
+    return several(MeanInterval(mean=pace.median, low=pace.low, high=pace.high), pace.items)
