@@ -25,7 +25,7 @@ from spanlab.base.errors import UnderWayError, UsageError
 from spanlab.base.settings import Settings
 from spanlab.cli import console
 from spanlab.cli.inputs import OptionsWithout, takes_options
-from spanlab.jobs import Jobs, JobState, leases, working
+from spanlab.jobs import Jobs, leases, working
 from spanlab.output.figures import counted
 from spanlab.schema import PromptChange
 from spanlab.storage import Store
@@ -126,8 +126,6 @@ def run(request: Optimisation, *, use: bool, again: bool) -> None:
     """
     view = working.run_here(request, None, task="optimising", again=again)
     working.sum_up(view)
-    if view.state is not JobState.DONE:
-        raise UsageError(f"job {view.id} is {view.state.value}")
     programs = registry()
     if view.search is None or view.search.program is None:
         raise UsageError(f"job {view.id} has saved no tuned prompt")

@@ -38,7 +38,7 @@ from spanlab.jobs.panel import (
 )
 from spanlab.output.figures import counted, figure, money
 from spanlab.schema import DatasetSummary, Permission, SearchTrial
-from spanlab.ui.common import actor, choose_dataset, datasets_for, page_link, plain, store, title
+from spanlab.ui.common import actor, choose_dataset, datasets_for, plain, store, title
 from spanlab.ui.dots import Chart, axis_of, scale_of
 from spanlab.ui.messages import errors_shown
 
@@ -86,11 +86,7 @@ def _draw_search(job_id: str, was_over: bool) -> None:
         if job_changed() or program_changed() or (view.is_over and not was_over):
             st.rerun()
         job_head(view)
-
-        def onward() -> None:
-            page_link("jobs", "All jobs", icon=":material/work_history:")
-
-        job_actions(view, "optimise", onward)
+        job_actions(view, "optimise")
         show_search(view)
         show_found(view)
         with st.expander("Log", icon=":material/notes:"):

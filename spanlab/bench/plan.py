@@ -230,7 +230,7 @@ def read_plan(path: Path, output: Path, overrides: Mapping[str, Any]) -> BenchPl
         path: tables ``[[detector]]`` (``name``, ``as``, and what ``annotate`` takes),
             ``[[dataset]]``, ``[[predictions]]``, ``[budget]``, and the fields of ``BenchPlan``.
         output: the folder of the table.
-        overrides: further fields; what is empty leaves the plan's.
+        overrides: further fields, which count over the plan's.
 
     Raises:
         UsageError: it cannot be read, or something in it is wrong; names the field.
@@ -246,10 +246,9 @@ def read_plan(path: Path, output: Path, overrides: Mapping[str, Any]) -> BenchPl
             content[field] = [path.parent / name for name in content[field]]
     for prediction in content.get("predictions", []):
         prediction["file"] = path.parent / prediction.get("file", "")
-    filled = {key: value for key, value in overrides.items() if value}
     systems = [_system(dict(detector), path) for detector in detectors]
     return make_plan(
-        {**content, "output": output, "datasets": datasets, "systems": systems, **filled}
+        {**content, "output": output, "datasets": datasets, "systems": systems, **overrides}
     )
 
 

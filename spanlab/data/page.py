@@ -24,7 +24,7 @@ from spanlab.output.wording import plan_in_words
 from spanlab.schema import UNDETERMINED, DatasetSummary, Permission
 from spanlab.schema.progress import PlanProgress
 from spanlab.storage.datasets import plan_of
-from spanlab.ui.common import actor, datasets_with, link, page_link, plain, store, title
+from spanlab.ui.common import actor, datasets_with, link, plain, store, title
 from spanlab.ui.counts import add_assigned, counts_html
 from spanlab.ui.messages import errors_shown, progress, show_news, tell_after_rerun
 
@@ -224,11 +224,7 @@ def _draw_detection(job_id: str) -> None:
         if ended or job_changed():
             st.rerun()
         job_head(view)
-
-        def onward() -> None:
-            page_link("jobs", "All jobs", icon=":material/work_history:")
-
-        job_actions(view, "datasets", onward)
+        job_actions(view, "datasets")
 
 
 def _tell_end(view: JobView) -> None:

@@ -34,7 +34,6 @@ from spanlab.ui.common import (
     choose_dataset,
     datasets_for,
     link,
-    page_link,
     plain,
     store,
     title,
@@ -121,7 +120,6 @@ def _draw_job(job_id: str, dataset: str, was_over: bool) -> None:
         def onward() -> None:
             if view.progress.done:
                 link("review", "Review the spans", icon=":material/edit_note:", dataset=dataset)
-            page_link("jobs", "All jobs", icon=":material/work_history:")
 
         job_actions(view, "detect", onward)
         job_failures(view, dataset)

@@ -129,8 +129,7 @@ class Jobs:
         self.store.note(view.id, "resumed")
         parts = self.store.rows(parent_workflow_id=view.id)
         left = [part.workflow_id for part in parts if part.status not in {"SUCCESS", "ERROR"}]
-        if left:
-            self.store.resume(left, of_parts)
+        self.store.resume(left, of_parts)
         self.store.resume([view.id], of_job)
         return view.id
 

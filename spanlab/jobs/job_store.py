@@ -247,8 +247,9 @@ class JobStore:
 
     def resume(self, workflow_ids: Sequence[str], queue: str) -> None:
         """Queue jobs or parts anew; those that are over stay as they are."""
-        with self._database_errors():
-            self.client.resume_workflows(list(workflow_ids), queue_name=queue)
+        if workflow_ids:
+            with self._database_errors():
+                self.client.resume_workflows(list(workflow_ids), queue_name=queue)
 
     def queues(self) -> list[str]:
         """Return the names of all queues there are."""

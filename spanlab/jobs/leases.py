@@ -7,7 +7,6 @@ ends or its host falls silent. On SQLite it is a lock on a file, which goes with
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
 from typing import Protocol
 from urllib.parse import quote
 from zlib import crc32
@@ -58,17 +57,11 @@ def requeue(jobs: JobStore, name: str) -> None:
     begun = jobs.rows(status="PENDING", executor_id=name, load_output=False)
     reserved = jobs.rows(status="ENQUEUED", queue_name=own_queue(name), load_output=False)
     rows = [*begun, *reserved]
-    _queue(jobs, (row.workflow_id for row in rows if not row.parent_workflow_id), JOBS)
-    _queue(jobs, (row.workflow_id for row in rows if row.parent_workflow_id), PARTS)
+    jobs.resume([row.workflow_id for row in rows if not row.parent_workflow_id], JOBS)
+    jobs.resume([row.workflow_id for row in rows if row.parent_workflow_id], PARTS)
     for row in begun:
         if not row.parent_workflow_id:
             jobs.note(row.workflow_id, f"{name} stopped; the job is queued again")
-
-
-def _queue(jobs: JobStore, ids: Iterable[str], queue: str) -> None:
-    listed = list(ids)
-    if listed:
-        jobs.resume(listed, queue)
 
 
 def _busy(jobs: JobStore) -> set[str]:

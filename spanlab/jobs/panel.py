@@ -16,7 +16,7 @@ from spanlab.output.wording import usage_in_words
 from spanlab.people.panel import link_to_item
 from spanlab.schema import DatasetSummary, Permission
 from spanlab.schema.progress import FailedItem
-from spanlab.ui.common import actor, plain
+from spanlab.ui.common import actor, page_link, plain
 from spanlab.ui.messages import share, show_error
 
 EVERY = 1.0  # seconds between two looks at a job that goes on
@@ -99,7 +99,7 @@ def job_actions(view: JobView, key: str, *extra: Callable[[], None]) -> None:
 
     Args:
         view: the job.
-        key: tells the buttons of this place from those of other places.
+        key: the page; its buttons' keys begin with it, and all but Jobs lead to that.
         extra: draw more into the same line.
     """
     buttons = list(_BUTTONS[view.state])
@@ -116,6 +116,8 @@ def job_actions(view: JobView, key: str, *extra: Callable[[], None]) -> None:
             )
         for draw in extra:
             draw()
+        if key != "jobs":
+            page_link("jobs", "All jobs", icon=":material/work_history:")
     error = st.session_state.pop(_ERROR, None)
     if error is not None:
         show_error(error)

@@ -42,8 +42,7 @@ class SavedLog(Protocol[M_contra]):
 class ThreadWatch:
     """Watches work in a thread: saves its progress, and stops it if its job is stopped.
 
-    ``row`` is the job's, and ``cut_off`` the worker's, when the work began. ``reports`` says
-    whether this worker still tells of the job's progress.
+    ``row`` is the job's, and ``cut_off`` the worker's, when the work began.
     """
 
     me: Worker
@@ -51,7 +50,6 @@ class ThreadWatch:
     row: WorkflowStatus
     cut_off: int
     stopped: threading.Event = field(default_factory=threading.Event)
-    reports: bool = True
 
     @classmethod
     async def begun(cls, job_id: str) -> ThreadWatch:
@@ -94,9 +92,9 @@ class ThreadWatch:
 
     async def _look(self, log: SavedLog[M], meter: M) -> None:
         row = await asyncio.to_thread(self.me.jobs.part, self.job_id)
-        # Of one that was stopped, or resumed and waits, nobody else tells how far it is.
-        self.reports = self.me.owns(row) or row.status in {"CANCELLED", "ENQUEUED"}
         if self.me.stopping or self.me.cut_off != self.cut_off or not self.me.owns(row):
             self.stopped.set()
-        if self.reports and self.me.cut_off == self.cut_off:
+        # Of one that was stopped, or resumed and waits, nobody else tells how far it is.
+        tells = self.me.owns(row) or row.status in {"CANCELLED", "ENQUEUED"}
+        if tells and self.me.cut_off == self.cut_off:
             await asyncio.to_thread(log.save, self.me.jobs, self.job_id, meter)

@@ -52,7 +52,7 @@ def run_here(
             job_id = jobs.submit(request, queue, again=bool(again))
         except UnderWayError as error:
             job_id = _waiting(jobs, error, queue, "" if again is None else AGAIN)
-        return _follow(jobs, job_id, total, task, described(request.kind).noun)
+        return _follow(jobs, job_id, total, task, request.kind)
 
 
 def take_up(job_id: str, act: Callable[[Jobs, str, str], str]) -> None:
@@ -61,9 +61,10 @@ def take_up(job_id: str, act: Callable[[Jobs, str, str], str]) -> None:
     jobs = Jobs(settings)
     view = jobs.find(job_id)
     with _at_work(settings) as queue:
-        total = view.progress.total or None
-        view = _follow(jobs, act(jobs, job_id, queue), total, "annotating", "item")
-    console.say(f"{view.title}: {view.progress.done:,} of {view.progress.total:,} items")
+        job_id, total = act(jobs, job_id, queue), view.progress.total or None
+        view = _follow(jobs, job_id, total, "working", view.kind)
+    done, noun = f"{view.progress.done:,}", described(view.kind).noun
+    console.say(f"{view.title}: {done} of {counted(view.progress.total, noun)}")
     sum_up(view)
 
 
@@ -91,9 +92,9 @@ def _at_work(settings: Settings, processes: int = 0) -> Iterator[str]:
         worker.stop()
 
 
-def _follow(jobs: Jobs, job_id: str, total: int | None, task: str, noun: str) -> JobView:
+def _follow(jobs: Jobs, job_id: str, total: int | None, task: str, kind: str) -> JobView:
     try:
-        with console.bar(task, unit=f"{noun}s", total=total) as advance:
+        with console.bar(task, unit=f"{described(kind).noun}s", total=total) as advance:
             return jobs.store.wait(job_id, on_progress=lambda view: advance(view.progress.done))
     except KeyboardInterrupt:
         console.say("stopping after the calls under way (Ctrl+C again: at once)")
@@ -107,7 +108,7 @@ def sum_up(view: JobView) -> None:
     if used := usage_in_words(view.progress.usage):
         console.say(used)
     if view.progress.failed:
-        failed = counted(view.progress.failed, "item")
+        failed = counted(view.progress.failed, described(view.kind).noun)
         console.say(f"{failed} failed: spanlab jobs show {view.id}")
     if view.progress.stopped:
         console.say(f"stopped early: {view.progress.stopped}")

@@ -62,7 +62,7 @@ def test_a_dataset_is_annotated_as_a_job_that_can_be_looked_at_and_retried(
     model_server.script(lambda ask: say(NOTHING))
     again = spanlab("jobs", "retry", listed[0])
     assert again.returncode == 0, again.stderr
-    assert "1 of 1 items" in again.stderr
+    assert "1 of 1 item\n" in again.stderr
 
     asked = ["annotate", "d", "--detector", "ucsc-extract", "--model", "m"]
     nothing = spanlab(*asked).stderr
