@@ -10,7 +10,7 @@ LABEL_STUDIO := .venv/label-studio
 FOR_LABEL_STUDIO := $(LABEL_STUDIO)/.ready
 FOR_MODEL := .venv/model/.ready
 PYTHON_VERSION := -c 'import sys; print(*sys.version_info[:3])'
-PYTHONS ?= $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin/python3)
+PYTHONS ?= $(or $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin/python3),$(PYTHON))
 # Python compiles what is imported, a fourth of it.
 PIP_INSTALL := $(BIN)/pip install --disable-pip-version-check --no-compile --require-hashes
 INSTALL := $(PIP_INSTALL) --quiet
@@ -25,7 +25,7 @@ run: $(READY)  ## import and annotate the samples once, then serve the app
 
 test: $(FOR_TESTS)  ## all tests, on SQLite and PostgreSQL and in a real Chromium
 	sh tests/system_packages.sh
-	$(BIN)/pytest -n 4 --dist worksteal $(ARGS)  # more than cores: many of them wait
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)  # more than cores: many of them wait
 	@[ -e $(FOR_TORCH) ] || echo "not run: tests of checkpoints in PyTorch (make test-torch installs it, gigabytes)"
 
 # The rooms that are pure, and the tests of what differs from main; no test that starts a process, a
@@ -56,7 +56,6 @@ test-model: $(FOR_TESTS)  ## the detectors on a real model, MODEL=weights.gguf o
 
 # Each gets what the wheel requires from the registry: half a minute of a processor, some 800 MB.
 test-pythons: $(FOR_TESTS)  ## the wheel on every Python that pyenv has, or: PYTHONS="/usr/bin/python3.12 …"
-	@[ -n "$(PYTHONS)" ] || echo "not run: the wheel on other Pythons (pyenv has none of 3.11 and later)"
 	@for python in $(PYTHONS); do echo "the wheel on $$python"; \
 	  SPANLAB_TEST_PYTHON=$$python $(BIN)/pytest tests/test_wheel.py $(ARGS) || exit 1; done
 

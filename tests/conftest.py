@@ -68,24 +68,37 @@ _TORCH = ["cli/test_trained_encoder.py", "cli/test_trained_questions.py"]
 collect_ignore = [] if find_spec("torch") else _TORCH
 if "SPANLAB_PICTURES" not in os.environ:  # `make pictures`, of which `make release` is one step
     collect_ignore += ["browser/test_pictures.py"]
+if "SPANLAB_TEST_PYTHON" not in os.environ:  # `make test-pythons`, which asks the registry
+    collect_ignore += ["test_wheel.py"]
 collect_ignore += ["real_model"]  # `make test-model` runs these on a model that somebody has
 collect_ignore += ["peers"]  # nor these: `make test-peers` runs them in an environment of their own
 pytest_plugins = ["model_fixtures", "postgres"]
 
-_LONGEST = {
-    "test_accessibility.py",
-    "test_bench.py",
-    "test_file_commands.py",
+# Files of half a minute and more, the longest first.
+_LONGEST = (
     "test_guide.py",
-    "test_invited_team.py",
-    "test_login.py",
     "test_kills.py",
-    "test_many_annotators.py",
-    "test_optimise.py",
-    "test_pursuit_whole_way.py",
+    "test_jobs.py",
+    "test_cut_off.py",
+    "test_limits.py",
+    "test_mcp_servers.py",
+    "test_upgrade.py",
+    "test_push_verdicts.py",
+    "test_queue.py",
     "test_server.py",
-    "test_wheel.py",
-}
+    "test_file_commands.py",
+    "test_first_quarter.py",
+    "test_offline.py",
+)
+_IN_BROWSER = (
+    "test_login.py",
+    "test_invited_team.py",
+    "test_pursuit_whole_way.py",
+    "test_accessibility.py",
+    "test_nothing_lost.py",
+    "test_optimise.py",
+    "test_many_annotators.py",
+)
 
 
 # Whoever calls one of these starts a process, a browser or PostgreSQL.
@@ -101,16 +114,25 @@ _POSTGRESQL = {"postgresql", "shared_settings"}
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with the longest tests, so that no worker is left with them in the end.
+    """Begin with what takes longest, so that no worker is left with it in the end.
+
+    Files go to workers whole, in this order. Those for the browser come one after the other, as a
+    worker keeps its browser and its server while it is at them.
 
     Those that start a process, a browser or PostgreSQL, by a fixture or themselves, are marked
     where tests are chosen by marks: to look for them takes seconds.
     """
-    items.sort(key=lambda item: item.path.name not in _LONGEST)
+    items.sort(key=lambda item: _turn(item.path))
     known: dict[object, bool] = {}
     for item in items if config.option.markexpr else ():
         if isinstance(item, pytest.Function) and _is_slow(item, known):
             item.add_marker(pytest.mark.slow)
+
+
+def _turn(path: Path) -> tuple[int, int]:
+    files, group = (_IN_BROWSER, 0) if path.parent.name == "browser" else (_LONGEST, 1)
+    name = path.name
+    return (group, files.index(name)) if name in files else (2 if group else 0, len(files))
 
 
 def _is_slow(item: pytest.Function, known: dict[object, bool]) -> bool:
