@@ -25,7 +25,7 @@ run: $(READY)  ## import and annotate the samples once, then serve the app
 
 test: $(FOR_TESTS)  ## all tests, on SQLite and PostgreSQL and in a real Chromium
 	sh tests/system_packages.sh
-	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)  # more than cores: many of them wait
+	$(BIN)/pytest -n 6 $(ARGS)  # more than cores: many of them wait
 	@[ -e $(FOR_TORCH) ] || echo "not run: tests of checkpoints in PyTorch (make test-torch installs it, gigabytes)"
 
 # The rooms that are pure, and the tests of what differs from main; no test that starts a process, a
@@ -36,7 +36,7 @@ TOUCHED = $(sort $(wildcard $(shell { git diff --name-only --merge-base main; gi
   2>/dev/null | sed -n 's,^spanlab/\([a-z_]*\)/.*,tests/\1,p; s,^\(tests/.*test_.*\.py\)$$,\1,p')))
 
 quick: $(FOR_TESTS)  ## within a minute: pure rooms and what was changed since main, no browser, server or PostgreSQL
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow" $(PURE) $(TOUCHED) $(ARGS)
+	$(BIN)/pytest -n 2 -m "not slow" $(PURE) $(TOUCHED) $(ARGS)
 
 # Apart, as spaCy imports torch wherever it is installed: a second more for every process.
 test-torch: $(FOR_TORCH)  ## tests of checkpoints in PyTorch

@@ -16,6 +16,9 @@ from typing import Any
 
 import hypothesis
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
 
 _ROOT = Path(__file__).resolve().parent.parent
 _TESTS = str(_ROOT / "tests")
@@ -112,12 +115,31 @@ _STARTERS = {
 _POSTGRESQL = {"postgresql", "shared_settings"}
 
 
+class Scheduler(LoadFileScheduling):
+    """Gives whole files to workers in order, those for the browser to every second one first.
+
+    A worker keeps its browser and its server while it is at them, and two browsers are as many as
+    two cores can draw.
+    """
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        draws = int(node.gateway.id.removeprefix("gw")) % 2 == 0
+        for file in self.workqueue:
+            if file.startswith("tests/browser/") == draws:
+                self.workqueue.move_to_end(file, last=False)
+                break
+        super()._assign_work_unit(node)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduler:
+    """Share tests out as ``Scheduler`` does, whatever ``--dist`` says."""
+    config.option.loadscopereorder = False  # the order is that of the next function
+    return Scheduler(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with what takes longest, so that no worker is left with it in the end.
-
-    Files go to workers whole, in this order. Those for the browser come one after the other, as a
-    worker keeps its browser and its server while it is at them.
 
     Those that start a process, a browser or PostgreSQL, by a fixture or themselves, are marked
     where tests are chosen by marks: to look for them takes seconds.

@@ -1,6 +1,6 @@
 """The wheel is whole: what people install works without the repository and developers' packages.
 
-`make test-pythons` runs these: pip installs what it requires from the registry, on every Python found.
+`make test-pythons` runs these on every Python it finds; pip asks the registry for what it requires.
 """
 
 from __future__ import annotations

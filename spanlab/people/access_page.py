@@ -6,6 +6,7 @@ from typing import Literal
 
 import streamlit as st
 
+from spanlab.output.tables import ResultTable
 from spanlab.people.logins import (
     in_days,
     invite,
@@ -67,7 +68,7 @@ def _draw_roles(places: list[str]) -> None:
     if not granted:
         st.info("Nobody has a role yet.")
         return
-    show_grid(role_table(granted))
+    _show_grid(role_table(granted), "Granted roles")
     lines = {
         f"{grant.name or grant.subject}: {grant.role} for {grant.dataset or 'all datasets'}": grant
         for grant in granted
@@ -127,6 +128,12 @@ def _draw_keys(places: list[str]) -> None:
     _draw_tokens("key", "Keys")
 
 
+def _show_grid(table: ResultTable, heading: str) -> None:
+    """Draw a table below a form: without the heading its toolbar would cover the form's button."""
+    st.markdown(f"**{heading}**")
+    show_grid(table)
+
+
 def _show_made(hint: str) -> None:
     secret = st.session_state.pop(_MADE, None)
     if secret is not None:
@@ -139,7 +146,7 @@ def _draw_tokens(kind: Kind, heading: str) -> None:
     if not tokens:
         st.info(f"There are no {kind}s yet.")
         return
-    show_grid(token_table(tokens, heading))
+    _show_grid(token_table(tokens, heading), heading)
     lines = {_line(token): token for token in tokens if not token.revoked}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         line = st.selectbox(

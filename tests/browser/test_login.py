@@ -147,7 +147,18 @@ def test_a_lead_gives_roles_and_makes_links_on_a_page_that_says_what_it_is_for(
     lea.get_by_role("tab", name="Roles").click()
     lea.get_by_role("textbox", name="Person").fill("dan@example.org")
     choose(lea, "Dataset", "theirs")
-    lea.get_by_role("button", name="Grant role").click()
+    lea.get_by_test_id("stDataFrame").filter(visible=True).hover()
+    toolbar = lea.get_by_test_id("stElementToolbar").filter(visible=True)
+    top = toolbar.evaluate(
+        """async bar => {
+            await Promise.all(bar.getAnimations({subtree: true}).map(each => each.finished));
+            return Math.min(...[bar, ...bar.children].map(e => e.getBoundingClientRect().top));
+        }"""
+    )
+    grant = lea.get_by_role("button", name="Grant role")
+    button = grant.bounding_box()
+    assert button and button["y"] + button["height"] <= top, "the table's toolbar would cover it"
+    grant.click()
     lea.get_by_text("dan@example.org is annotator now").wait_for()
     lea.get_by_role("tab", name="Invitations").click()
     lea.get_by_role("textbox", name="Name").fill("Nora")
