@@ -28,6 +28,7 @@ from spanlab.cli.inputs import OptionsWithout, takes_options
 from spanlab.jobs import Jobs, leases, working
 from spanlab.output.figures import counted
 from spanlab.schema import PromptChange
+from spanlab.schema import compare as changes
 from spanlab.storage import Store
 
 Search = Annotated[SearchOptions, OptionsWithout("detector", "config", "program")]
@@ -190,8 +191,6 @@ def compare(before: Known, after: Annotated[str, typer.Argument(metavar="OTHER")
     \b
     spanlab programs compare first-try short-spans
     """
-    from spanlab.schema import compare as changes
-
     programs = registry()
     typer.echo(_describe_changes(changes(programs.load(before), programs.load(after))))
 

@@ -21,10 +21,12 @@ from dbos import DBOS
 from pydantic import TypeAdapter
 
 from optimizers.estimates import plan_search
-from optimizers.examples import LabelledItem
+from optimizers.examples import LabelledItem, PartLabel
+from optimizers.held_out import FoldScores
+from optimizers.preparing import build_tuner, choose_examples, fetch_passages
 from optimizers.request import Optimisation
 from optimizers.tuning import PromptTuner
-from optimizers.watching import Event, StoppableMeter
+from optimizers.watching import Event, SearchRemark, StoppableMeter
 from spanlab.base.errors import SpanlabError
 from spanlab.detection import DetectorSpec
 from spanlab.detection.setup import settings_of
@@ -59,9 +61,6 @@ async def optimise(request: dict[str, Any]) -> dict[str, Any]:
 
 @step("spanlab.optimise.prepare")
 async def _prepare(request_json: dict[str, Any]) -> Pinned:
-    from optimizers.examples import PartLabel
-    from optimizers.preparing import choose_examples, fetch_passages
-
     me, request = worker.current(), Optimisation.model_validate(request_json)
     examples = await asyncio.to_thread(
         lambda: choose_examples(me.store.records(request.dataset), request.search)
@@ -105,9 +104,6 @@ async def _fold(
 async def _finish(
     job_id: str, request: dict[str, Any], pinned: Pinned, scores: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    from optimizers.held_out import FoldScores
-    from optimizers.watching import SearchRemark
-
     programs = ProgramRegistry(worker.current().settings.programs)
 
     def work(tuner: PromptTuner, examples: list[LabelledItem]) -> dict[str, Any]:
@@ -152,10 +148,6 @@ async def _run_watched(
     fold: int,
 ) -> T:
     """Do ``work`` in a thread; meanwhile tell how far it is, and stop it if the job is stopped."""
-    from optimizers.examples import LabelledItem, PartLabel
-    from optimizers.preparing import build_tuner
-    from optimizers.watching import StoppableMeter
-
     request, watch = Optimisation.model_validate(request_json), await ThreadWatch.begun(job_id)
     settings, store = watch.me.settings, watch.me.store
     curve = (curve_of(watch.row) or SearchCurve()).without_fold(fold)

@@ -14,6 +14,7 @@ from spanlab.base.errors import UsageError
 from spanlab.base.options import OptionModel, option
 from spanlab.detection.spec import DetectorSpec
 from spanlab.models import ModelChoice
+from spanlab.models.programs import ProgramRegistry
 from spanlab.schema import Name, ProgramName, Unit
 from spanlab.schema.job_request import JobRequest
 
@@ -207,7 +208,6 @@ class Optimisation(JobRequest):
         """
         from optimizers.preparing import build_tuner, resolve
         from optimizers.watching import StoppableMeter
-        from spanlab.models.programs import ProgramRegistry
         from spanlab.storage import Store
         from spanlab.storage.datasets import summary_of
 

@@ -12,6 +12,7 @@ import typer
 
 from spanlab.base.errors import InputError, UsageError, missing_package
 from spanlab.base.settings import Settings
+from spanlab.cli import console
 from spanlab.cli.inputs import LogJson, OptionsWithout, takes_options
 from spanlab.detection.selection import DetectorSelection
 from spanlab.schema import Permission
@@ -68,7 +69,6 @@ def demo(
     spanlab demo
     spanlab demo --prepare-only
     """
-    from spanlab.cli import console
     from spanlab.data.importing import (
         DATASET,
         detection_of_samples,

@@ -30,6 +30,7 @@ from spanlab.formats.known import averitec
 from spanlab.formats.scoring import AnnotatorChooser
 from spanlab.measure.certificates import read_certificate
 from spanlab.models import Meter
+from spanlab.models.refusals import recall
 from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Record, Span, Status
 from spanlab.text.labels import ItemLabels
 
@@ -181,8 +182,6 @@ class CellRun:
         }
 
     def _models(self, spec: Spec | None) -> list[dict[str, Any]]:
-        from spanlab.models.refusals import recall
-
         models = [m for s in specs_in(spec) for m in (s.model, *s.models.values())] if spec else []
         model_names = {(m.endpoint, m.model): m for m in models if m is not None}
         checks = []

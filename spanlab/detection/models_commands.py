@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spanlab.base.redaction import visible
+from spanlab.cli import console
 from spanlab.cli.inputs import OptionsAmong, takes_options
 from spanlab.detection import BrokenDetector, installed, spec_of
 from spanlab.detection.entry import options_of
@@ -92,7 +93,6 @@ def check_model(models: Models) -> None:
     spanlab check-model --model gpt-4o-mini
     spanlab check-model --detector ucsc
     """
-    from spanlab.cli import console
     from spanlab.detection.models import check_models, check_table
 
     detectors = models.detectors or ("ucsc-extract",)

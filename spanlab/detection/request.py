@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from spanlab.base.errors import UsageError
 from spanlab.base.options import option
-from spanlab.detection import asks_models, entry_of, specs_in
+from spanlab.detection import asks_models, build, entry_of, specs_in
 from spanlab.detection.common.label_options import OF_DATASET, as_text
 from spanlab.detection.ensemble import Ensemble, EnsembleVote
 from spanlab.detection.selection import DetectorSelection, repeat_detectors
@@ -19,7 +19,7 @@ from spanlab.detection.spec import DetectorSpec, EnsembleSpec, Spec
 from spanlab.detection.specifications import specifications
 from spanlab.models import Meter
 from spanlab.output.notices import event_sender
-from spanlab.schema import AnnotatorKind, Name, Status, unique
+from spanlab.schema import AnnotatorKind, Name, QueueQuery, Status, unique
 from spanlab.schema.job_request import JobRequest
 from spanlab.schema.usage import CallLimits
 
@@ -149,8 +149,6 @@ def ensemble_of(
     Raises:
         UsageError: a detector cannot be built as it was asked for.
     """
-    from spanlab.detection import build
-
     built = [build(spec, meter, settings, executor) for spec in request.specs]
     report = event_sender() if request.events else None
     # Where nobody asks a model the executor bounds what is computed at once; it has more at hand.
@@ -280,8 +278,6 @@ def _only_failed_items(store: Store, request: RunRequest) -> RunRequest:
 
 
 def _failed_ids(store: Store, dataset: str, annotator: str) -> list[str]:
-    from spanlab.schema import QueueQuery
-
     query = QueueQuery(reviewer=annotator, status=Status.FAILED, limit=_PAGE)
     page = store.page(dataset, query)
     ids = [row.item_id for row in page.rows]

@@ -23,6 +23,7 @@ from spanlab.detection.selection import DetectorSelection, is_ensemble
 from spanlab.models import DetectorModelOptions, ModelChoice, ModelOptions, TokenPrice
 from spanlab.models.building import dspy_has_model
 from spanlab.models.choice import options_for, options_of_environment
+from spanlab.search.search_model import search_choice
 from spanlab.search.source import PassageSource
 from spanlab.search.spec import SEARCHER, WRITER, GivenSpec, RetrieverSpec, WebSpec, specified
 
@@ -221,8 +222,6 @@ def _retriever(choice: DetectorSelection, environ: Mapping[str, str]) -> Retriev
 
 def _search_model(name: str, environ: Mapping[str, str]) -> ModelChoice:
     """Return the search model that is named, else that of the environment, with its endpoint."""
-    from spanlab.search.search_model import search_choice
-
     choice = search_choice(environ)
     if not name or name == choice.model:
         return choice

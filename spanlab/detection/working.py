@@ -5,10 +5,13 @@ from __future__ import annotations
 from spanlab.base.settings import Settings
 from spanlab.cli import console
 from spanlab.detection.earlier import other_settings
-from spanlab.detection.request import RunRequest
+from spanlab.detection.file_run import processes_of
+from spanlab.detection.request import RunRequest, check
 from spanlab.jobs import JobView
 from spanlab.jobs.working import run_here, sum_up
 from spanlab.output.figures import counted
+from spanlab.storage import Store
+from spanlab.storage.datasets import summary_of
 
 
 def annotate(request: RunRequest, *, again: bool = False) -> None:
@@ -18,10 +21,7 @@ def annotate(request: RunRequest, *, again: bool = False) -> None:
         request: what to do.
         again: whether to start it also if a job under way does the same.
     """
-    from spanlab.detection.request import check
     from spanlab.detection.run import unfinished_positions
-    from spanlab.storage import Store
-    from spanlab.storage.datasets import summary_of
 
     settings = Settings.read()
     with Store.open(settings) as store:
@@ -53,6 +53,4 @@ def detect(request: RunRequest, n_left: int, *, again: bool = False) -> JobView:
     Raises:
         UnderWayError: a job that somebody works on does the same, and ``again`` is not set.
     """
-    from spanlab.detection.file_run import processes_of
-
     return run_here(request, n_left, again=again, processes=processes_of(request))

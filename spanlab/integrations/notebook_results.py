@@ -10,6 +10,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from spanlab.base.errors import InputError, UsageError
 from spanlab.data.report import write_report
 from spanlab.formats.known.analysis_table import table_rows
@@ -216,8 +218,6 @@ def to_arrays(records: Iterable[Record], annotator: str) -> list[NDArray[np.floa
     Raises:
         InputError: the annotator has not finished one of them.
     """
-    import numpy as np
-
     arrays = []
     for record in records:
         array = np.zeros(len(record.item.answer))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import socket
 from typing import Annotated
 
 import typer
@@ -118,9 +120,6 @@ def worker(
     spanlab worker
     spanlab worker --name gpu-room-1
     """
-    import logging
-    import socket
-
     if log_json:
         serving.log_json()
     info = logging.getLogger("spanlab.worker").info

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from spanlab.base.errors import UsageError
+from spanlab.cli import console
 from spanlab.cli.inputs import split_names
 
 
@@ -137,7 +138,6 @@ def agreement(
     \b
     spanlab agreement mine
     """
-    from spanlab.cli import console
     from spanlab.scoring.annotators import compare_dataset
     from spanlab.storage import Store
 
@@ -158,7 +158,6 @@ def raters(
     Estimated from agreement (Dawid and Skene's model) and from items with gold labels, which people
     who review blind do not see. `spanlab vote --weighted` uses it.
     """
-    from spanlab.cli import console
     from spanlab.scoring.reliability import rate_raters
     from spanlab.storage import Store
 

@@ -15,6 +15,7 @@ from spanlab.detection.selection import DetectorSelection
 from spanlab.formats import ReadOptions, read
 from spanlab.formats.files import replacing
 from spanlab.output.figures import figure
+from spanlab.systems.encoder import checkpoints
 
 if TYPE_CHECKING:
     from spanlab.output.tables import MeanInterval
@@ -51,9 +52,6 @@ def fetch(
     \b
     spanlab encoder fetch ORGANISATION/NAME --revision main --weights model.onnx
     """
-    from spanlab.cli import console
-    from spanlab.systems.encoder import checkpoints
-
     name_fetched, origin = checkpoints.fetch(
         name, revision, weights, on_file=lambda file: console.say(f"fetching {file}")
     )
@@ -77,8 +75,6 @@ def convert(
     spanlab encoder convert ORGANISATION/NAME
     spanlab encoder convert lettucedect/ -o lettucedect-onnx/
     """
-    from spanlab.systems.encoder import checkpoints
-
     folder = checkpoints.convert(source, output)
     name = source if output is None else str(output)
     console.say(f"wrote {folder.weights}; look at it: spanlab encoder check {name}")
@@ -88,9 +84,6 @@ def convert(
 @app.command("list")
 def list_() -> None:
     """List the checkpoints that were fetched, with commit, size and labels."""
-    from spanlab.cli import console
-    from spanlab.systems.encoder import checkpoints
-
     if not checkpoints.fetched_checkpoints():
         console.say("none was fetched yet: spanlab encoder fetch ORGANISATION/NAME")
     for checkpoint_name, origin in checkpoints.fetched_with_origin():
@@ -234,7 +227,6 @@ def calibrate(
     spanlab calibrate mine --option model=ORGANISATION/NAME -o learnt.json
     spanlab calibrate val.jsonl --option model=ORGANISATION/NAME --method isotonic -o learnt.json
     """
-    from spanlab.cli import console
     from spanlab.systems.encoder import calibration as workflow
 
     options = DetectorSelection.checked({"options": option}).options

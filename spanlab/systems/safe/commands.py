@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 import typer
 
 from spanlab.base.errors import InputError
+from spanlab.cli import console, inputs
+from spanlab.cli.console import write_tables
 from spanlab.cli.inputs import OptionsWithout, Output, takes_options
 from spanlab.detection.selection import DetectorSelection
 from spanlab.output.figures import counted
@@ -89,7 +91,6 @@ def reason(
     spanlab reason questions.jsonl --verification none --verification self --verification safe
     spanlab reason questions.jsonl --retriever bm25 --corpus wiki.index -o reasoned.jsonl
     """
-    from spanlab.cli.console import write_tables
     from spanlab.systems.safe.reasoner import ReasonOptions
     from spanlab.systems.safe.reasoning import QuestionReasoner
     from spanlab.systems.safe.results import error_tables, method_table
@@ -116,7 +117,6 @@ def read_questions(
     questions: list[str], passages: Path | None, limit: int | None
 ) -> Iterator[Record]:
     """Yield the questions of files, with their passages."""
-    from spanlab.cli import console, inputs
     from spanlab.formats import ReadOptions
     from spanlab.systems.safe.reasoning import questions_in
 
@@ -138,7 +138,6 @@ def answer_questions(
         records: what comes of them.
         output: a file; None for standard output.
     """
-    from spanlab.cli import console
 
     def report_each() -> Iterator[Record]:
         for number, record in enumerate(records, start=1):

@@ -15,6 +15,7 @@ from spanlab.scoring.label_scores import (
     annotations_in,
     evaluation_of,
 )
+from spanlab.systems.safe.steps import error_marked, steps_in
 
 
 class StepEvaluation(LabelEvaluation):
@@ -60,8 +61,6 @@ def score_step_files(
 
 def step_pairs(item: Item, gold: Annotation, predicted: Annotation) -> list[tuple[str, str]]:
     """Return each step's type of error by the gold annotation and by another one."""
-    from spanlab.systems.safe.steps import error_marked, steps_in
-
     return [
         (error_marked(step, gold.spans) or RIGHT, error_marked(step, predicted.spans) or RIGHT)
         for step in steps_in(item.answer, item.lang)

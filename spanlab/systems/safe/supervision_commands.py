@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spanlab.cli import console
+from spanlab.cli import console, inputs
 from spanlab.cli.console import write_tables
 from spanlab.cli.inputs import OptionsAmong, Output, takes_options
 from spanlab.detection.selection import DetectorSelection
@@ -156,7 +156,6 @@ def verifier_data(
     spanlab verifier-data reviewed.jsonl --annotator anna -o verifier/
     spanlab verifier-data mine --teacher gpt-4o -o verifier/
     """
-    from spanlab.cli import console, inputs
     from spanlab.storage import Store
     from spanlab.systems.safe.reasoning import questions_in
     from spanlab.systems.safe.verifier_data import StepTeacher, write_verifier_data

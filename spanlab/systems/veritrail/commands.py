@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from spanlab.cli import console
+
 
 def stages(
     dataset: Annotated[str, typer.Argument(help="A dataset whose claims a detector has traced.")],
@@ -27,7 +29,6 @@ def stages(
     spanlab stages mine
     spanlab stages mine --annotators veritrail,veritrail-vt-rag
     """
-    from spanlab.cli import console
     from spanlab.storage import Store
     from spanlab.systems.veritrail.stages import error_stages
 
