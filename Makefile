@@ -25,7 +25,7 @@ run: $(READY)  ## import and annotate the samples once, then serve the app
 
 test: $(FOR_TESTS)  ## all tests, on SQLite and PostgreSQL and in a real Chromium
 	sh tests/system_packages.sh
-	$(BIN)/pytest -n 6 $(ARGS)  # more than cores: many of them wait
+	$(BIN)/pytest -n 4 $(ARGS)  # more than cores: many of them wait
 	@[ -e $(FOR_TORCH) ] || echo "not run: tests of checkpoints in PyTorch (make test-torch installs it, gigabytes)"
 
 # The rooms that are pure, and the tests of what differs from main; no test that starts a process, a
