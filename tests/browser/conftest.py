@@ -14,12 +14,21 @@ from playwright.sync_api import Browser, Page, Request, WebError, expect
 sys.path.insert(0, str(Path(__file__).parent))
 
 from driving import Desk
-from serving import PATIENCE, Server, chromium, leave, patient, serving
+from serving import PATIENCE, Server, chromium, leave, patient, serving, shown
 
 from spanlab.schema import DatasetSettings, Record
 from spanlab.storage import Store
 
 _counter = itertools.count()
+
+
+def pytest_exception_interact(node: pytest.Item, report: pytest.TestReport) -> None:
+    """Add to the report of a failed test what its pages show."""
+    page = getattr(node, "funcargs", {}).get("page")
+    for each in page.context.pages if page is not None else ():
+        report.sections.append(("what a page shows", shown(each)))
+
+
 expect.set_options(timeout=PATIENCE)
 
 

@@ -55,14 +55,7 @@ class Desk:
 
     def focus_rests(self) -> None:
         """Put the focus into the answer, and again if something that closes late takes it away."""
-        self.until(
-            """async () => {
-                const answer = document.querySelector(".sl-answer");
-                answer.focus({ preventScroll: true });
-                await new Promise((done) => setTimeout(done, 150));
-                return document.activeElement === answer;
-            }"""
-        )
+        focus_rests(self.page)
 
     def press(self, *keys: str) -> None:
         for key in keys:
@@ -278,6 +271,19 @@ def tab_to(page: Page, wanted: Locator, *, backwards: bool = False) -> None:
             return
         page.keyboard.press("Shift+Tab" if backwards else "Tab")
     raise AssertionError(f"{wanted} cannot be reached by Tab")
+
+
+def focus_rests(page: Page) -> None:
+    """Put the focus into the answer, and again if something that closes late takes it away."""
+    page.wait_for_function(
+        """async () => {
+            const answer = document.querySelector(".sl-answer");
+            answer.focus({ preventScroll: true });
+            await new Promise((done) => setTimeout(done, 150));
+            return document.activeElement === answer;
+        }""",
+        timeout=PATIENCE,
+    )
 
 
 def idle(page: Page) -> None:

@@ -8,7 +8,7 @@ import socket
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urljoin
 
 import streamlit as st
 from forks import Fork
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
 
 from spanlab.app.guard import serve
 from spanlab.base.settings import Settings
@@ -30,6 +30,15 @@ REST = "between-tests"  # the path and class of the page where a browser waits
 # Whether an app is open that has nothing more to do, and no test has changed what it runs on.
 _IS_DONE = """() => Boolean(document.querySelector("[data-test-connection-state=CONNECTED]"))
     && !globalThis.isChanged && !globalThis.spanlab?.outbox?.writes.length"""
+# What a page shows, how far it and its editor are, and where its keys go.
+_SHOWN = """() => {
+    const { editor, outbox } = globalThis.spanlab ?? {};
+    const { at, opening, place } = editor?.navigation ?? {};
+    const app = document.querySelector("[data-test-script-state]")?.dataset;
+    const focus = document.activeElement?.outerHTML.slice(0, 200);
+    const state = { ...app, at, opening, place, writes: outbox?.writes, focus };
+    return [location.href, JSON.stringify(state), document.body.innerText].join("\\n");
+}"""
 _ATTEMPTS = 3  # ports tried before a server counts as unable to start
 
 
@@ -147,8 +156,23 @@ def chromium() -> Iterator[Browser]:
         )
         # Streamlit's page at rest is drawn sixty times a second otherwise.
         browser.new_context = partial(browser.new_context, reduced_motion="reduce")  # type: ignore[method-assign]
+        BrowserContext.__exit__ = _close  # type: ignore[assignment, method-assign]
         yield browser
         browser.close()
+
+
+def _close(context: BrowserContext, failed: type[BaseException] | None, *_: object) -> None:
+    """Close a context; where a test fails in it, print what its pages show."""
+    if failed is not None:
+        print(*map(shown, context.pages), sep="\n\n")
+    context.close()
+
+
+def shown(page: Page) -> str:
+    """Return what a page shows, and where its keys go."""
+    with suppress(Error):
+        return str(page.evaluate(_SHOWN))
+    return f"nothing can be said of {page.url}"
 
 
 def patient(page: Page) -> Page:

@@ -30,6 +30,12 @@ def _by(name: str, *texts: str, note: str | None = None) -> Annotation:
     return Annotation(annotator=name, kind=AnnotatorKind.PERSON, spans=spans, note=note)
 
 
+def _split(name: str) -> Record:
+    """An item that two people disagree on."""
+    item = Item(id=name, lang="en", answer=ANSWER)
+    return Record(item=item, annotations=(_by("Ann", "330"), _by("Ben", "tower")))
+
+
 def _records() -> list[Record]:
     """An item that three people disagree on, and one on which they agree."""
     split, agreed = (Item(id=name, lang="en", answer=ANSWER) for name in ("split", "agreed"))
@@ -212,6 +218,30 @@ def test_what_all_agree_on_is_taken_at_once_and_taken_back_as_one(desk: Sit) -> 
     assert [span.source for span in _state(here, "agreed").spans.values()] == ["Ben"]
     expect(here.page.locator(".sl-banner")).to_be_hidden()
     assert _decided(here) == [("330", "Ann", ())]
+
+
+def test_what_is_decided_while_adopted_items_are_undone_leads_on(desk: Sit) -> None:
+    here = desk([*_records(), _split("split-2")], opened=False)
+    here.page = patient(here.page.context.new_page())  # which nobody uses after the line was held
+    line = HeldLine(here.page)
+    arrive(here.page, _address(here))
+    here.wait_for("split-2")
+    here.page.get_by_role("button", name="Adopt unanimous items").click()
+    here.page.get_by_role("dialog").get_by_role("button", name="Adopt 1 item").click()
+    undo = here.page.get_by_role("button", name="Undo all")
+    undo.wait_for()
+    idle(here.page)
+    line.hold()
+    undo.click()
+    line.wait_for(b'"decided_at_once": 2')
+    here.focus_rests()
+    here.press("1", "Enter")
+    here.wait_for("split")
+    line.release()
+    here.until("() => spanlab.editor.navigation.place.decided_at_once === 2")
+    here.settle()
+    here.wait_for("split")
+    assert _state(here, "split-2").status is Status.DONE
 
 
 def test_a_decision_is_kept_with_who_decided_and_leaves_everybodys_annotation_alone(

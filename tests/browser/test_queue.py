@@ -192,6 +192,28 @@ def test_a_late_answer_of_python_moves_neither_the_item_nor_the_address(desk: Si
     here.wait_for("de-2")
 
 
+def test_who_has_gone_on_before_a_page_drawn_anew_arrives_is_not_thrown_back(desk: Sit) -> None:
+    here = desk(_records())
+    here.page = patient(here.page.context.new_page())  # which nobody uses after the line was held
+    line = HeldLine(here.page)
+    here.visit()
+    idle(here.page)
+    here.open_queue()
+    line.hold()
+    here.page.get_by_text("Show other people's marks").click()
+    line.wait_for(b'"blind": false')  # the server has drawn it at the first item
+    here.close_queue()
+    here.focus_rests()
+    here.press("a", "Enter")
+    here.wait_for("de-1")
+    line.release()
+    here.wait_for_queue(blind=False)
+    here.settle()
+    here.wait_for("de-1")
+    assert here.texts("en-1") == ["two"]
+    assert here.state("en-1").status is Status.DONE
+
+
 def test_an_excursion_before_python_heard_of_the_item_leads_back_to_it(desk: Sit) -> None:
     """An edit is there after going away and coming back, not only after a reload."""
     here = desk(_records())

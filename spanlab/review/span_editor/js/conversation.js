@@ -138,22 +138,25 @@ export class Conversation {
         } else {
             this.cache.items.clear();
         }
+        const { at } = navigation;
         navigation.open = null;
         this.editor.item = null;
-        navigation.opening = this.begin(answer, before);
+        navigation.opening = this.begin(answer, before, at);
         if (answer.open === null) view.empty(answer.empty);
     }
 
     /**
-     * The item to begin with. Another queue of the same dataset begins with Python's. Else it is
-     * the one that the address names: Back and Forward may have moved on since Python was asked.
+     * The item to begin with. A queue that is merely read again stays where the editor is, which
+     * may have gone on since Python was asked; another one of the same dataset begins with
+     * Python's. Else it is the one that the address names: so may have Back and Forward.
      * Without one it is Python's, but where an excursion to another page was quicker than our last
      * words to Python, the one that we were at.
      */
-    begin({ open, place }, before) {
+    begin({ open, place }, before, at) {
         const { left } = this.wire;
         const last = before ?? left?.place;
         this.wire.left = null;
+        if (before && open !== null && queueOf(before) === queueOf(place)) return at ?? open;
         const back = !before && last?.id === place.id;
         if (open === null || (last?.dataset === place.dataset && !back)) return open;
         const behind = back && left.python.includes(open);
@@ -242,4 +245,10 @@ export class Conversation {
         const { open, opening } = navigation;
         if (open !== null && !this.cache.items.has(open) && opening === null) navigation.opening = open;
     }
+}
+
+/** The name of a queue whichever marks of others it shows, and however often items were decided at once. */
+function queueOf({ id }) {
+    const { decided_at_once: _times, query: { blind: _blind, ...query }, ...rest } = JSON.parse(id);
+    return JSON.stringify({ query, ...rest });
 }
