@@ -27,7 +27,6 @@ _HINTS = (
 )
 _PRINTED = 10_000  # lines and objects among which the first printed one is looked for
 _LOADED = 1 << 24  # bytes of a file from which on only the names in its object are looked at
-_SHOWN = 4  # signatures of a format in a message
 _CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
@@ -63,7 +62,7 @@ def recognise(file: InputFile) -> str:
         cells = dict.fromkeys(column_names(head))
         named = (name for name in _formats_of(cells) if reader_of(name).in_tables)
         return next(named, "csv")
-    raise _unknown(file, f"it begins {head[:60].decode(errors='replace')!r}")
+    raise _unknown(file, "the format is not recognised", head[:60].decode(errors="replace"))
 
 
 def _owner_of(file: InputFile) -> str | None:
@@ -148,7 +147,7 @@ def _json_format(records: list[dict[str, object]], file: InputFile) -> str:
             if signature <= keys:
                 raise InputError(problem, file=file.name, expected=expected)
     if not records:
-        raise _unknown(file, "JSON without objects")
+        raise _unknown(file, "the JSON has no objects")
     return "json"
 
 
@@ -164,16 +163,10 @@ def _looks_like_table(head: bytes) -> bool:
     return bool(later_lines.strip()) and any(mark in header for mark in ",;\t")
 
 
-def _unknown(file: InputFile, beginning: str) -> InputError:
-    looked_for = "; ".join(
-        f"{name}: {' or '.join(' + '.join(sorted(signature)) for signature in signatures[:_SHOWN])}"
-        for name in formats()
-        if (signatures := reader_of(name).signatures)
-    )
+def _unknown(file: InputFile, what: str, found: str | None = None) -> InputError:
     return InputError(
-        "the format is not recognised",
+        what,
         file=file.name,
-        found=beginning,
-        expected=f"records with these fields ({looked_for}), other JSON objects, a CSV table, "
-        "a parquet or an Arrow file",
+        found=found,
+        expected="JSON, JSON Lines, CSV, Excel, parquet or Arrow, with one answer per record",
     )
