@@ -84,6 +84,31 @@ _QUOTES: Final = tuple(
 )
 
 
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_BETWEEN = re.compile(r"[\W_]+")
+
+
+def words_of(name: str) -> str:
+    """Return the words of a column's name in small letters, with a space between."""
+    return " ".join(_BETWEEN.split(_CAMEL.sub(" ", name).lower())).strip()
+
+
+# Names in other languages than English; "question" and "source" are French, too.
+_ELSEWHERE: Final = {
+    "question": "frage fråga pregunta domanda pergunta otázka galdera kysymys vraag pytanie soru "
+    "вопрос سؤال السؤال سوال پرسش प्रश्न सवाल 问题 問題 質問 질문",
+    "answer": "antwort svar réponse reponse respuesta risposta resposta odpověď erantzuna vastaus "
+    "antwoord odpowiedź cevap yanıt ответ إجابة الإجابة جواب الجواب پاسخ उत्तर जवाब 回答 答案 답변",
+    "passages": "kontext quelle quellen källa contexte contexto fuente fuentes contesto "
+    "fonte fonti zdroj testuingurua iturria konteksti lähde bron źródło kaynak контекст "
+    "источник سياق السياق مصدر المصدر منبع संदर्भ स्रोत 上下文 来源 參考 参考 文脈 根拠 문맥 출처",
+}
+
+
+def _elsewhere(field: str) -> tuple[str, ...]:
+    return tuple(map(words_of, _ELSEWHERE[field].split()))
+
+
 # Names by their words, the likeliest first: one that says whose it is before one that does not,
 # as what stands beside "llm answer" as "answer" is the right one. A model's words go before a bare
 # "answer", which in questions with answers is the right one; what is left of that name is kept as
@@ -108,6 +133,7 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
         *("dialogue history", "prompt raw", "full prompt", "questions", "prompts"),
         *("messages", "contents", "conversation", "conversations", "chat", "dialogue", "dialog"),
         *("request body", "request", "message", "context"),
+        *_elsewhere("question"),
     ),
     "answer": (
         *("model output text", "sample score score prediction"),  # of HELM and EvalScope
@@ -118,6 +144,7 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
         "machine summaries",
         *("choices message content", "response body", "text", "claim", "statement", "sentence"),
         "ai",
+        *_elsewhere("answer"),
     ),
     "reference": (
         *_cross(_RIGHT, ("answer", "output", "response", "text", "summary")),
@@ -131,6 +158,7 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
         *("article", "facts", "premise", "reference contexts", "reference context", "results"),
         *("grounding", "retrieval result", "wiki bio text", "ctxs", "positive ctxs"),
         *("gold contexts", "gold context", "gold passages", "gold documents"),
+        *_elsewhere("passages"),
     ),
     "spans": (
         *("spans", "soft labels", "hallucinations", "hallucination spans", "hallucination labels"),
@@ -177,8 +205,6 @@ def is_given(path: str) -> bool:
     return not _GIVEN.isdisjoint(map(words_of, path.split(".")))
 
 
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_BETWEEN = re.compile(r"[\W_]+")
 PROVIDER: Final = re.compile(r"\[([^\]]+)\] ")
 _FAMILIES: Final = (
     r"(?:chatgpt|gpt|claude|gemini|gemma|bard|palm|llama|vicuna|alpaca|mistral|mixtral|qwen|"
@@ -195,11 +221,6 @@ _OF_ANSWER: Final = re.compile(
 )
 _LONGEST_NAME: Final = 200  # characters of a model's name
 _TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
-
-
-def words_of(name: str) -> str:
-    """Return the words of a column's name in small letters, with a space between."""
-    return " ".join(_BETWEEN.split(_CAMEL.sub(" ", name).lower())).strip()
 
 
 def map_columns(

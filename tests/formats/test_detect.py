@@ -48,7 +48,7 @@ def file(tmp_path: Path, content: str) -> Path:
 def test_the_format_is_told_from_the_content(tmp_path: Path, content: str, name: str) -> None:
     path = file(tmp_path, content)
     if name == "none":
-        with pytest.raises(InputError, match="no objects|not recognised"):
+        with pytest.raises(InputError, match=r"no objects|not recognised"):
             detect(path)
     elif name == "ambiguous":
         with pytest.raises(InputError, match="the format may be spanlab or mushroom"):

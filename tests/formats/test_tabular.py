@@ -87,6 +87,30 @@ def test_a_row_whose_answer_is_missing_is_refused(tmp_path: Path, cell: str) -> 
         records(path)
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        "السؤال,الإجابة,المصدر",
+        "Pregunta,Resposta,Context",
+        "otázka,odpověď,kontext",
+        "Frage,Antwort,Quelle",
+        "pregunta,respuesta,fuente",
+        "galdera,erantzuna,iturria",
+        "پرسش,پاسخ,منبع",
+        "Kysymys,Vastaus,Lähde",
+        "question,réponse,contexte",
+        "प्रश्न,उत्तर,स्रोत",
+        "domanda,risposta,fonte",
+        "Fråga,Svar,Källa",
+        "问题,回答,来源",
+    ],
+)
+def test_columns_are_named_in_other_languages_too(tmp_path: Path, header: str) -> None:
+    (record,) = records(table(tmp_path, f"{header}\nWho?,Ada.,Ada did it.\n"))
+    assert (record.item.question, record.item.answer) == ("Who?", "Ada.")
+    assert record.item.passages == (Passage(text="Ada did it."),)
+
+
 def test_a_mapping_names_their_columns(tmp_path: Path) -> None:
     path = table(tmp_path, "key,said,asked,text\nk1,yes,sure?,other\n")
     (record,) = records(path, columns={"id": "key", "answer": "said", "question": "asked"})
