@@ -73,11 +73,11 @@ def _as_extent(value: object) -> object:
     return named
 
 
-# What others call the fields of a span: RAGTruth, doccano, LettuceDetect, factgenie.
+# What others call the fields of a span: RAGTruth, doccano, LettuceDetect, factgenie, spaCy, UIMA.
 _AS: Final = {
     "label": ("label", "label_type", "type", "category", "entity"),
-    "start": ("start", "start_offset"),
-    "end": ("end", "end_offset"),
+    "start": ("start", "start_offset", "startOffset", "start_char", "char_start", "begin"),
+    "end": ("end", "end_offset", "endOffset", "end_char", "char_end", "finish"),
     "prob": ("prob", "probability", "confidence"),
     "note": ("note", "reason"),
 }

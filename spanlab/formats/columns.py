@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 from spanlab.base.errors import InputError, UsageError
@@ -108,6 +109,10 @@ _ELSEWHERE: Final = {
 def _elsewhere(field: str) -> tuple[str, ...]:
     return tuple(map(words_of, _ELSEWHERE[field].split()))
 
+
+_MARKS: Final = frozenset(
+    ("spans", "hallucinations", "hallucination spans", "hallucination labels", *_QUOTES)
+)
 
 # Names by their words, the likeliest first: one that says whose it is before one that does not,
 # as what stands beside "llm answer" as "answer" is the right one. A model's words go before a bare
@@ -279,6 +284,16 @@ def map_columns(
             expected=f"one named {_KNOWN[needed]}, or a mapping {needed}=COLUMN (--column)",
         )
     return mapping
+
+
+def unread_marks(mapping: Mapping[str, str], samples: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return the column that is called like marks, holds objects, and is read as nothing."""
+    for column in dict.fromkeys(chain.from_iterable(samples)):
+        values = [value for sample in samples if isinstance(value := sample.get(column), list)]
+        is_called = words_of(column) in _MARKS and column not in mapping.values()
+        if is_called and any(isinstance(part, Mapping) for value in values for part in value):
+            return column
+    return None
 
 
 def _refuse_lists(column: str | None, samples: Sequence[Mapping[str, Any]]) -> None:

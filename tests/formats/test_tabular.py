@@ -111,6 +111,37 @@ def test_columns_are_named_in_other_languages_too(tmp_path: Path, header: str) -
     assert record.item.passages == (Passage(text="Ada did it."),)
 
 
+@pytest.mark.parametrize(
+    "names", ["inputs,outputs", "input,output", "request,response", "trace_input,trace_output"]
+)
+def test_what_a_chain_was_given_and_said_may_be_objects_in_texts(
+    tmp_path: Path, names: str
+) -> None:
+    path = table(tmp_path, f'id,{names}\n1,"{{""query"":""Who?""}}","{{""answer"":""Ada.""}}"\n')
+    became: dict[str, str] = {}
+    (record,) = records(path, on_fields=lambda _, fields: became.update(fields))
+    assert (record.item.question, record.item.answer) == ("Who?", "Ada.")
+    assert [became[name] for name in names.split(",")] == ["question", "answer"]
+
+
+@pytest.mark.parametrize(
+    ("start", "end"), [("start_char", "end_char"), ("begin", "end"), ("startOffset", "endOffset")]
+)
+def test_the_ends_of_a_span_have_several_names(tmp_path: Path, start: str, end: str) -> None:
+    row = {"answer": "Ada did it.", "spans": [{start: 0, end: 3}]}
+    (record,) = records(table(tmp_path, json.dumps(row) + "\n", "rows.jsonl"))
+    assert [span.text for span in record.annotations[0].spans] == ["Ada"]
+
+
+def test_marks_that_are_not_understood_are_said(tmp_path: Path) -> None:
+    row = {"answer": "Ada did it.", "spans": [{"x1": 0, "x2": 3}]}
+    said: list[str] = []
+    path = table(tmp_path, json.dumps(row) + "\n", "rows.jsonl")
+    (record,) = records(path, on_warning=said.append)
+    assert record.item.meta == {"spans": row["spans"]}
+    assert any("'spans' cannot be read as spans and is kept in meta" in line for line in said)
+
+
 def test_a_mapping_names_their_columns(tmp_path: Path) -> None:
     path = table(tmp_path, "key,said,asked,text\nk1,yes,sure?,other\n")
     (record,) = records(path, columns={"id": "key", "answer": "said", "question": "asked"})

@@ -42,7 +42,14 @@ from spanlab.formats.cells import (
     turn_in,
 )
 from spanlab.formats.chats import SAYS, answers_in, is_chat
-from spanlab.formats.columns import map_columns, model_in, paths, value_at, without
+from spanlab.formats.columns import (
+    map_columns,
+    model_in,
+    paths,
+    unread_marks,
+    value_at,
+    without,
+)
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.known.analysis_table import (
     CellsRow,
@@ -78,7 +85,10 @@ SAMPLES: Final = 50  # records that are looked at to tell what their columns hol
 _SAMPLED: Final = 1 << 22  # bytes after which these are enough
 _GIVEN: Final = frozenset(("input", "inputs", "trace_input"))
 # What was given and said, both as JSON in a text: by MLflow, LangSmith, …
-_LOGGED: Final = (frozenset(("request", "response")), frozenset(("inputs", "outputs")))
+_LOGGED: Final = tuple(
+    frozenset(both.split())
+    for both in ("request response", "inputs outputs", "input output", "trace_input trace_output")
+)
 _MADE: Final = ("id", "model", "side")  # fields of records that were apart in no field
 _MOST: Final = 200  # fields that are offered
 _NAMED: Final = 5  # so many ids are named in a remark
@@ -114,6 +124,7 @@ class MappedReader(reader.FormatReader):
         self._mapping: dict[str, str] = {}
         self._judging = ""  # the column that says whether a whole answer is hallucinated
         self._joined = ""  # what became of messages that stand alone
+        self._unread: str | None = None  # a column of marks that are not understood
         self._unplaced: list[str] = []  # ids of items whose marked texts are not where one sees
 
     def columns(self) -> tuple[str, ...]:
@@ -182,6 +193,11 @@ class MappedReader(reader.FormatReader):
         judged = dict.fromkeys(filter(None, (*self.judgements, self._judging)), "labels")
         return judged | {column: field for field, column in self._mapping.items()}
 
+    def source(self, row: FileRow) -> Any:
+        """Return a row as it stands in the file, objects that are texts there as objects."""
+        raw = super().source(row)
+        return _opened(raw) if isinstance(raw, dict) else raw
+
     @property
     def sources(self) -> Mapping[str, str]:
         """The columns of the file that a column of the records was made of."""
@@ -211,6 +227,7 @@ class MappedReader(reader.FormatReader):
             samples = tuple(self._samples())
             self._check_speakers(samples)
             self._mapping = self._map(columns, samples)
+            self._unread = unread_marks(self._mapping, samples)
         for row in self.records():
             yield from self._turns(row)
 
@@ -220,6 +237,11 @@ class MappedReader(reader.FormatReader):
             self._options.on_warning(
                 f"{self._file.name}: {self._speaker} is read as the model, as all other messages "
                 "are a user's; --speaker NAME names another one"
+            )
+        if self._unread:
+            self._options.on_warning(
+                f"{self._file.name}: {self._unread!r} cannot be read as spans and is kept in meta; "
+                "expected lists of [start, end], or of objects with start and end"
             )
         if self._joined:
             self._options.on_warning(f"{self._file.name}: {self._joined}")
@@ -467,7 +489,11 @@ def _cells_of(row: FileRow) -> dict[str, Any]:
     cells = row.value
     if not isinstance(cells, dict):
         raise InputError("the record is not an object", found=cells, expected="a JSON object")
-    cells = with_messages(untyped(cells))
+    return _opened(with_messages(untyped(cells)))
+
+
+def _opened(cells: Mapping[str, Any]) -> dict[str, Any]:
+    """Return cells with the objects that stand in them as texts."""
     objects = {name.lower() for name, value in cells.items() if _is_object_text(value)}
     are_logged = any(both <= objects for both in _LOGGED)
     return {
