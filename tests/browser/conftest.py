@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, WebError, expect
+from playwright.sync_api import Browser, Page, Request, WebError
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from driving import Desk
-from serving import PATIENCE, Server, chromium, leave, patient, serving, shown
+from serving import Server, chromium, leave, patient, serving, shown
 
 from spanlab.schema import DatasetSettings, Record
 from spanlab.storage import Store
@@ -22,14 +22,17 @@ from spanlab.storage import Store
 _counter = itertools.count()
 
 
-def pytest_exception_interact(node: pytest.Item, report: pytest.TestReport) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add to the report of a failed test what its pages show."""
-    page = getattr(node, "funcargs", {}).get("page")
-    for each in page.context.pages if page is not None else ():
-        report.sections.append(("what a page shows", shown(each)))
-
-
-expect.set_options(timeout=PATIENCE)
+    report = yield
+    page = getattr(item, "funcargs", {}).get("page")
+    if report.failed and page is not None:
+        for each in page.context.pages:
+            report.sections.append(("what a page shows", shown(each)))
+    return report
 
 
 @pytest.fixture(scope="package")  # it looks for jobs all the time: a twentieth of a processor

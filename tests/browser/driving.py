@@ -65,6 +65,11 @@ class Desk:
         """Wait until everything typed is in the database."""
         self.until(_SETTLED)
 
+    def knows_what_is_next(self) -> None:
+        """Wait until the page is drawn, and the editor needs nothing more for the next item."""
+        idle(self.page)
+        self.until("() => !spanlab.editor.conversation.wants() && !spanlab.outbox.waiting")
+
     def show_weaker(self) -> None:
         """Have suggestions shown, too, that are no hard labels of their annotators."""
         self.page.locator(".sl-threshold").get_by_role("button", name="weaker").click()

@@ -27,9 +27,12 @@ _STARTUP = 120.0  # seconds; a busy machine takes its time
 _NO_OTHER_HOST = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"
 _SHORT_LIVED = "--js-flags=--no-opt --no-maglev"  # pages are gone before such work pays off
 REST = "between-tests"  # the path and class of the page where a browser waits
-# Whether an app is open that has nothing more to do, and no test has changed what it runs on.
-_IS_DONE = """() => Boolean(document.querySelector("[data-test-connection-state=CONNECTED]"))
-    && !globalThis.isChanged && !globalThis.spanlab?.outbox?.writes.length"""
+# Whether an app is open that has nothing more to do, and no test has changed what it runs on. What
+# an app still says of the page that it leaves would lead back to it.
+_IS_DONE = """() => Boolean(document.querySelector(
+        "[data-test-connection-state=CONNECTED][data-test-script-state=notRunning]"))
+    && !globalThis.isChanged && !globalThis.spanlab?.outbox?.writes.length
+    && !globalThis.spanlab?.outbox?.waiting && !globalThis.spanlab?.editor?.conversation.wants()"""
 # What a page shows, how far it and its editor are, and where its keys go.
 _SHOWN = """() => {
     const { editor, outbox } = globalThis.spanlab ?? {};

@@ -230,7 +230,7 @@ def test_what_is_decided_while_adopted_items_are_undone_leads_on(desk: Sit) -> N
     here.page.get_by_role("dialog").get_by_role("button", name="Adopt 1 item").click()
     undo = here.page.get_by_role("button", name="Undo all")
     undo.wait_for()
-    idle(here.page)
+    here.knows_what_is_next()
     line.hold()
     undo.click()
     line.wait_for(b'"decided_at_once": 2')

@@ -197,7 +197,7 @@ def test_who_has_gone_on_before_a_page_drawn_anew_arrives_is_not_thrown_back(des
     here.page = patient(here.page.context.new_page())  # which nobody uses after the line was held
     line = HeldLine(here.page)
     here.visit()
-    idle(here.page)
+    here.knows_what_is_next()
     here.open_queue()
     line.hold()
     here.page.get_by_text("Show other people's marks").click()

@@ -240,7 +240,7 @@ class MappedReader(reader.FormatReader):
             )
         if self._unread:
             self._options.on_warning(
-                f"{self._file.name}: {self._unread!r} cannot be read as spans and is kept in meta; "
+                f"{self._file.name}: {self._unread!r} has no readable spans and is kept in meta; "
                 "expected lists of [start, end], or of objects with start and end"
             )
         if self._joined:

@@ -3,7 +3,7 @@
 import { Item } from "./item.js";
 import { plural } from "./words.js";
 
-const LEAVING = 3000; // ms in which another page has come, or does not come any more
+const LEAVING = 10_000; // ms in which another page has come, of a busy server, too, or does not come any more
 
 /** One editor's end of the conversation, over the wire that Streamlit mounts. */
 export class Conversation {
@@ -25,7 +25,7 @@ export class Conversation {
 
     onClick(event) {
         const link = event.target.closest?.("a[href]");
-        const elsewhere = event.ctrlKey || event.metaKey || event.shiftKey || link?.target === "_blank";
+        const elsewhere = event.ctrlKey || event.metaKey || event.shiftKey || link?.target === "_blank" || link?.hasAttribute("download");
         if (link && !elsewhere) this.leaveFor(link);
     }
 
