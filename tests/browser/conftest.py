@@ -9,17 +9,18 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, WebError
+from playwright.sync_api import Browser, Page, Request, WebError, expect
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from driving import Desk
-from serving import Server, chromium, leave, patient, serving, shown
+from serving import PATIENCE, Server, chromium, leave, patient, serving, shown
 
 from spanlab.schema import DatasetSettings, Record
 from spanlab.storage import Store
 
 _counter = itertools.count()
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.hookimpl(wrapper=True)
