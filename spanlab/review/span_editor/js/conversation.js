@@ -156,7 +156,8 @@ export class Conversation {
         const { left } = this.wire;
         const last = before ?? left?.place;
         this.wire.left = null;
-        if (before && open !== null && queueOf(before) === queueOf(place)) return at ?? open;
+        const isReadAgain = before && before.id !== place.id && queueOf(before) === queueOf(place);
+        if (isReadAgain && open !== null) return at ?? open; // with the same id, the item that was open is gone
         const back = !before && last?.id === place.id;
         if (open === null || (last?.dataset === place.dataset && !back)) return open;
         const behind = back && left.python.includes(open);
