@@ -214,6 +214,15 @@ def test_who_has_gone_on_before_a_page_drawn_anew_arrives_is_not_thrown_back(des
     assert here.state("en-1").status is Status.DONE
 
 
+def test_an_item_that_is_gone_is_left_for_the_first_one_that_there_is(desk: Sit) -> None:
+    here = desk(_records())
+    here.knows_what_is_next()
+    here.store.delete_dataset(here.dataset)
+    here.store.import_records(here.dataset, _records()[1:])
+    here.page.evaluate("spanlab.outbox.send()")
+    here.wait_for("de-1")
+
+
 def test_an_excursion_before_python_heard_of_the_item_leads_back_to_it(desk: Sit) -> None:
     """An edit is there after going away and coming back, not only after a reload."""
     here = desk(_records())
