@@ -16,7 +16,7 @@ from spanlab.data.importing import (
     has_no_evidence,
     state_missing,
     taken_id,
-    without_passages,
+    words_on_missing,
 )
 from spanlab.data.languages import LanguageGuess
 from spanlab.formats import ReadOptions, RejectedRecord, detect, read_placed
@@ -44,6 +44,7 @@ class ImportPreview:
         read: how many records were looked at.
         is_all: whether that is all there are.
         with_passages: how many of them have passages.
+        without_question: how many of them have no question.
         annotators: whose annotations are among them, by name, with how many.
         rejects: records that are wrong, where these are left out.
         fields: what each field of the files became.
@@ -56,14 +57,15 @@ class ImportPreview:
     is_all: bool
     with_passages: int
     annotators: tuple[tuple[str, AnnotatorKind, int], ...]
+    without_question: int = 0
     rejects: tuple[RejectedRecord, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
 
     @property
     def warning(self) -> str:
-        """A warning if records lack answers' evidence, which detectors need; empty if none does."""
-        return without_passages(self.read - self.with_passages, self.read)
+        """A warning if records lack passages or questions; empty if none does."""
+        return words_on_missing(self.read - self.with_passages, self.without_question, self.read)
 
     @property
     def wrong(self) -> list[str]:
@@ -162,6 +164,7 @@ def preview_import(files: Sequence[Path], options: ImportOptions | None = None) 
         read=counts.read,
         is_all=is_all,
         with_passages=counts.read - counts.without_passages,
+        without_question=counts.without_question,
         annotators=tuple((name, kind, n) for (name, kind), n in counts.annotators.items()),
         rejects=tuple(counts.rejects),
         fields=fields,
@@ -178,6 +181,7 @@ class _PreviewCounts:
     items: list[Item] = field(default_factory=list)
     read: int = 0
     without_passages: int = 0
+    without_question: int = 0
     characters: int = 0
     annotators: Counter[tuple[str, AnnotatorKind]] = field(default_factory=Counter)
     rejects: list[RejectedRecord] = field(default_factory=list)
@@ -197,6 +201,7 @@ class _PreviewCounts:
         self.guess.add(record.item)
         self.items += [record.item] if len(self.items) < _SHOWN else []
         self.without_passages += has_no_evidence(record.item)
+        self.without_question += not record.item.question.strip()
         self.characters += len(record.item.answer)
         self.characters += sum(len(passage.text) for passage in record.item.passages)
         self.annotators.update(

@@ -163,8 +163,8 @@ Progress = Callable[[int], None]  # called with the number of items done so far
 class ImportResult:
     """The result of an import: items stored, remarks of the reader, records that were left out.
 
-    ``missing`` says how many items have no passages; empty if all have some. ``fields`` says for
-    each field of the files what it became.
+    ``missing`` says how many items have no passages, and how many no question; empty if all have
+    them. ``fields`` says for each field of the files what it became.
     """
 
     items: int
@@ -309,7 +309,7 @@ def import_files(
             f"configuration does: spanlab datasets {dataset} --questions FILE"
         )
     log.warnings += other_ids.remarks()
-    missing = without_passages(min(places.without_passages, count), count)
+    missing = words_on_missing(places.without_passages, places.without_question, count)
     return ImportResult(count, tuple(log.warnings), tuple(log.rejects), missing, log.fields)
 
 
@@ -452,7 +452,7 @@ class _RecordPositions:
         self._starts: list[int] = []  # number of each file's first record
         self._units: dict[int, str] = {}  # file → what its lines are, if it has any record
         self._lines = array("Q")
-        self.without_passages = 0
+        self.without_passages = self.without_question = 0
 
     def records(self) -> Iterator[Record]:
         """Yield the records of all files."""
@@ -462,6 +462,7 @@ class _RecordPositions:
                 self._units[number] = placed.unit
                 self._lines.append(placed.line)
                 self.without_passages += has_no_evidence(placed.record.item)
+                self.without_question += not placed.record.item.question.strip()
                 yield placed.record
 
     def of(self, index: int) -> _RecordPosition:
@@ -471,22 +472,35 @@ class _RecordPositions:
         return _RecordPosition(file, self._lines[index], self._units[number])
 
 
-def without_passages(missing: int, items: int) -> str:
-    """Say how many items have no passages; empty if all have, or there are none."""
-    if not missing:
-        return ""
-    which, these = f"{missing:,} of {items:,} items have no", "these"
-    if missing == items:
-        which, these = f"None of {counted(items, 'item')} has", "their"
-    return (
-        f"{which} passages: detectors have nothing to check {these} answers against, unless they "
-        "search for it. Give passages in a column of the file, or as contexts."
-    )
+def words_on_missing(no_passages: int, no_question: int, items: int) -> str:
+    """Say how many items have no passages, and how many no question; empty if all have both.
+
+    Args:
+        no_passages: items without evidence; at most ``items`` are told of.
+        no_question: items without a question.
+        items: all items.
+    """
+    told = []
+    if no_passages and items:
+        which, these = f"{no_passages:,} of {items:,} items have no", "these"
+        if no_passages >= items:
+            which, these = f"None of {counted(items, 'item')} has", "their"
+        told.append(
+            f"{which} passages: detectors have nothing to check {these} answers against, unless "
+            "they search for it. Give passages in a column of the file, or as contexts."
+        )
+    if no_question and items:
+        which = f"{no_question:,} of {items:,} items have no question"
+        if no_question >= items:
+            which = f"None of {counted(items, 'item')} has a question"
+        told.append(f"{which}: what was asked is not known to reviewers and detectors.")
+    return " ".join(told)
 
 
 def has_no_evidence(item: Item) -> bool:
-    """Say whether an item has neither passages nor a process to check its answer against."""
-    return not item.passages and item.process is None
+    """Say whether an item has no text to check its answer against, in passages or a process."""
+    nodes = getattr(item.process, "nodes", None)
+    return not item.passages and (item.process is None or (nodes is not None and len(nodes) < 2))
 
 
 def rejects_as_jsonl(rejects: Sequence[RejectedRecord]) -> str:

@@ -202,7 +202,8 @@ def is_reply(value: Any) -> bool:
         return any(map(is_reply, value))
     if not isinstance(value, Mapping):
         return False
-    if not (_OF_REPLIES & value.keys() or isinstance(value.get("content"), list)):
+    is_object = value.get("object") == "response" or isinstance(value.get("content"), list)
+    if not (_OF_REPLIES & value.keys() or is_object):
         return False
     return bool(text_of_reply(value))
 
@@ -239,12 +240,17 @@ def text_of_reply(value: Any) -> str:
         return value
     if isinstance(value, list):
         texts = [text for part in value if (text := text_of_reply(part))]
-        parts = all(isinstance(part, Mapping) and part.keys() & _OF_PARTS for part in value)
+        parts = all(isinstance(part, Mapping) and _is_piece(part) for part in value)
         return "".join(texts) if parts else next(iter(texts), "")
     if not isinstance(value, Mapping) or value.get("type") in _ASIDE_PARTS:
         return ""
     texts = [text_of_reply(value[name]) for name in _REPLIES if name in value]
     return next(filter(None, texts), "")
+
+
+def _is_piece(value: Mapping[str, Any]) -> bool:
+    """Say whether an object is a part of a message, or of a stream."""
+    return bool(value.keys() & _OF_PARTS) or str(value.get("object")).endswith(".chunk")
 
 
 def cited_in(value: Any) -> Iterator[Passage]:

@@ -250,6 +250,22 @@ def untyped(record: dict[str, Any]) -> dict[str, Any]:
     return {name: _untyped(value) for name, value in inner.items()}
 
 
+def with_rows(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record whose columns of extents are lists of them, as Hugging Face has sequences.
+
+    That is ``{"start": [1, 5], "end": [3, 9]}`` for two objects with a start and an end.
+    """
+    return {name: _as_rows(value) for name, value in record.items()}
+
+
+def _as_rows(value: Any) -> Any:
+    if not (isinstance(value, Mapping) and {"start", "end"} <= value.keys()):
+        return value
+    if not all(isinstance(c, list) and len(c) == len(value["start"]) for c in value.values()):
+        return value
+    return [dict(zip(value, row, strict=True)) for row in zip(*value.values(), strict=True)]
+
+
 def _is_typed(value: Any) -> bool:
     return is_object(value) and len(value) == 1 and value.keys() <= _TYPES
 

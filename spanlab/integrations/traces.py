@@ -26,9 +26,10 @@ from spanlab.base.errors import (
     missing_package,
 )
 from spanlab.base.inbound import collected, reason_of
+from spanlab.formats.known.runs import runs_of
 from spanlab.formats.known.span_files import spans_in
 from spanlab.formats.known.trace import MESSAGES
-from spanlab.formats.known.traces import record_of, turns_in
+from spanlab.formats.known.traces import record_of
 from spanlab.formats.reader import NoAnswer
 from spanlab.integrations.gate import LARGEST
 from spanlab.output.figures import counted
@@ -114,7 +115,7 @@ class TraceInbox:
         rejected, reason, empty, records, done = 0, "", 0, list[Record](), set(traces)
         for name, parts in traces.items():
             try:
-                records += [record_of(spans, turn) for turn, spans in turns_in(parts)]
+                records += [record_of(run.spans, run.number) for run in runs_of(parts)]
             except NoAnswer as error:  # a health check, a call that failed, or what else there is
                 empty, reason = empty + 1, reason or f"made no item: {error}"
                 _LOG.info("trace without an answer: %s", error)

@@ -72,6 +72,10 @@ _TRACES: dict[str, list[Any]] = {
 }
 
 
+def _stem(told: Path) -> str:
+    return told.name.removesuffix(".expected.json")
+
+
 def _records(name: str, remarks: list[str] | None = None) -> list[Record]:
     told: list[str] = [] if remarks is None else remarks
     return list(read(_PEERS / name, ReadOptions(on_warning=told.append)))
@@ -106,7 +110,7 @@ def test_each_turn_of_a_chat_in_one_trace_is_an_item(name: str) -> None:
     assert (first.question, first.answer) == (_ASKED, answer)
     assert (second.question, second.answer) == ("And how tall is it?", "It is 330 m tall.")
     assert [passage.text for passage in first.passages] == [_BUILT]
-    assert [passage.text for passage in second.passages] == [_BUILT, tall]  # both were read
+    assert [passage.text for passage in second.passages] == [tall]  # what this turn found
     assert isinstance(second.process, Process)
     assert answer not in {node.text for node in second.process.nodes}
     assert second.meta["conversation"] == [
@@ -118,6 +122,23 @@ def test_each_turn_of_a_chat_in_one_trace_is_an_item(name: str) -> None:
     assert first.meta["session"] == second.meta["session"]
     assert first.meta["span_id"] != second.meta["span_id"]  # so that each gets its own verdict
     assert (first.id, second.id) == tuple(f"{first.meta['trace_id']}-{n}" for n in (1, 2))
+
+
+@pytest.mark.parametrize("told", sorted((_PEERS / "runs").glob("*.expected.json")), ids=_stem)
+def test_each_run_of_a_trace_is_an_item_with_its_own_evidence(told: Path) -> None:
+    """Programs that ran several times; their passages are in any order, or none where allowed."""
+    expected = json.loads(told.read_text("utf-8"))["items"]
+    (file,) = (path for path in told.parent.glob(f"{_stem(told)}.*") if path != told)
+    items = [record.item for record in _records(f"runs/{file.name}")]
+    assert sorted((item.question, item.answer.strip()) for item in items) == sorted(
+        (one["question"], one["answer"]) for one in expected
+    )
+    found = {item.answer.strip(): {passage.text for passage in item.passages} for item in items}
+    models = {item.answer.strip(): item.meta.get("model") for item in items}
+    for one in expected:
+        assert found[one["answer"]] == set(one["passages"])
+        wanted = str(one.get("model", "")).removesuffix("*")
+        assert str(models[one["answer"]] or "").startswith(wanted)
 
 
 @pytest.mark.parametrize("name", _TRACES)

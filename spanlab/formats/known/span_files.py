@@ -63,6 +63,7 @@ _OF_TRACE: Final = {  # our attribute → what a trace of Langfuse says for all 
     "langfuse.trace.tags": ("trace/tags", "tags"),
     "langfuse.environment": ("trace/environment", "environment"),
     "langfuse.trace.input": ("trace/input", "input"),
+    "langfuse.trace.output": ("trace/output", "output"),
 }
 _PACKED: Final[tuple[str, ...]] = (  # what MLflow says in JSON
     *("mlflow.spanType", "mlflow.llm.model", "mlflow.chat.tokenUsage", "mlflow.llm.cost"),

@@ -173,15 +173,19 @@ def documents_of(span: Span) -> list[str]:
     value = output_of(span)
     if kind == "retriever":
         return documents_in(value)
-    given = set(_strings(input_of(span)))
+    given = set(strings_in(input_of(span)))
     return [text for text in _found_by_tool(value) if text not in given]
 
 
 def _found_by_tool(value: Any) -> list[str]:
+    value = [value] if is_message(value) else value
     if is_chat(value):
-        return [line.text for message in value for line in lines_of(message) if line.text]
+        lines = (line.text for message in value for line in lines_of(message) if line.text)
+        return [text for line in lines for text in results_in(line)]
     if isinstance(value, str):
         return [value]
+    if texts := texts_listed(value):
+        return texts
     if not isinstance(value, dict):
         return documents_in(value)
     parts = next((value[name] for name in NAMES["part"] if isinstance(value.get(name), list)), None)
@@ -190,11 +194,39 @@ def _found_by_tool(value: Any) -> list[str]:
     return documents_in(value)
 
 
-def _strings(value: Any) -> Iterator[str]:
+def results_in(text: str) -> list[str]:
+    """Return the texts of a list that a tool gave back as JSON; any other text as it is."""
+    return texts_listed(parse_json(text)) or [text]
+
+
+def texts_listed(value: Any) -> list[str]:
+    """Return the texts in a list of texts or documents, or in an object's only such list."""
+    if isinstance(value, dict):
+        lists = [v for n, v in value.items() if isinstance(v, list) and n not in NAMES["part"]]
+        value = lists[0] if len(lists) == 1 else None
+    if not isinstance(value, list) or is_chat(value):
+        return []
+    try:
+        texts = [passage.text for passage in passages_of(list(map(_document, value)), "documents")]
+    except InputError:
+        return []
+    return [text for text in texts if text.strip() and not is_repr(text)]
+
+
+def arguments_of(span: Span) -> list[str]:
+    """Return the texts that a span was given, each as one of its arguments and in no list."""
+    given = input_of(span)
+    given = given.get("kwargs") or given.get("args") or given if isinstance(given, dict) else given
+    values = given.values() if isinstance(given, dict) else given
+    return [value for value in values if isinstance(value, str)] if values else []
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    """Yield all texts in a value."""
     if isinstance(value, str):
         yield value
     for inner in value.values() if isinstance(value, dict) else plain_list(value):
-        yield from _strings(inner)
+        yield from strings_in(inner)
 
 
 def documents_in(value: Any) -> list[str]:
@@ -275,10 +307,17 @@ def _lines(given: Any, *, read: bool) -> Iterator[TracedMessage]:
     elif not read and is_reply(value):
         yield TracedMessage("assistant", text_of_reply(value))
     elif isinstance(given, str) and not (
-        isinstance(whole, dict) and (read or NAMES["reply"] & whole.keys())
+        isinstance(whole, dict | list) and (read or _is_object_of_api(whole))
     ):
         text = value if isinstance(value, str) else given
         yield from _spoken(text) if read else [TracedMessage("assistant", text)]
+
+
+def _is_object_of_api(value: Any) -> bool:
+    """Say whether a value is what an API answers with, or a list of that, which is no text."""
+    parts = value if isinstance(value, list) else [value]
+    names = {name for part in parts if isinstance(part, dict) for name in part}
+    return bool({*NAMES["reply"], "object"} & names)
 
 
 def _with_messages(given: Any) -> Any:
@@ -311,19 +350,25 @@ def _spoken(text: str) -> Iterator[TracedMessage]:
 
 
 def text_said(value: Any) -> str:
-    """Return the text in what a run gave back; "" for none."""
+    """Return the text in what a run gave back; "" for none, or for a list of several."""
     if isinstance(value, list):
-        return text_said(value[-1]) if value else ""
+        return text_said(value[-1]) if value and not _are_several(value) else ""
     is_reply = isinstance(value, dict) and not is_message(value)
     if is_reply and ("choices" in value or "generations" in value):
         value = text_of_reply(value) or value
     return _text_in(value, "answer", text_said)
 
 
+def _are_several(value: list[Any]) -> bool:
+    return len(value) > 1 and all(isinstance(part, str) for part in value)
+
+
 def text_asked(value: Any) -> str:
-    """Return the question in what a run was given; "" if it has none."""
+    """Return the question in what a run was given; "" if it has none, or several."""
     value = _with_messages(value)
     if isinstance(value, list):
+        if _are_several(value):
+            return ""
         users = [part for part in value if is_message(part) and _is_user(part)]
         return (
             text_of_message(users[-1])
@@ -403,7 +448,9 @@ NAMES: Final = {
         "instructions": "gen_ai.system_instructions",
         "documents": "retrieval.documents reranker.output_documents gen_ai.retrieval.documents "
         "ai.observability.retrieval.retrieved_contexts documents",
-        "run": "langfuse.trace.input mlflow.traceInputs",
+        "run": "langfuse.trace.input",
+        "result": "langfuse.trace.output",
+        "preview": "mlflow.traceInputs",
         "stage": "langgraph_node langgraph.node metadata.langgraph_node "
         "langsmith.metadata.langgraph_node traceloop.association.properties.langgraph_node "
         "graph.node.name crewai.task.name crewai.agent.role haystack.component.name "
@@ -411,6 +458,7 @@ NAMES: Final = {
         "graph.node.id",
         "model": "gen_ai.response.model gen_ai.request.model llm.model_name ai.model.id "
         "langfuse.observation.model.name mlflow.llm.model",
+        "provider": "gen_ai.provider.name gen_ai.system llm.provider",
         "service": "service.name",
         "session": "session.id gen_ai.conversation.id langfuse.session.id mlflow.trace.session "
         "traceloop.association.properties.session_id",

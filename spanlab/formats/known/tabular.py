@@ -69,7 +69,7 @@ from spanlab.formats.reader import (
     text_of,
     within,
 )
-from spanlab.formats.shapes import untyped, with_messages
+from spanlab.formats.shapes import untyped, with_messages, with_rows
 from spanlab.formats.sides import SideBySide, Sides, packing_in
 from spanlab.formats.threads import (
     Thread,
@@ -489,7 +489,7 @@ def _cells_of(row: FileRow) -> dict[str, Any]:
     cells = row.value
     if not isinstance(cells, dict):
         raise InputError("the record is not an object", found=cells, expected="a JSON object")
-    return _opened(with_messages(untyped(cells)))
+    return _opened(with_messages(with_rows(untyped(cells))))
 
 
 def _opened(cells: Mapping[str, Any]) -> dict[str, Any]:

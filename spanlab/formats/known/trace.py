@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from operator import itemgetter
 from typing import Any, Final, TypeVar
 
 from spanlab.formats.known import spans as told
-from spanlab.formats.known.spans import Span, TracedMessage, kind_of, messages_of, text_asked
+from spanlab.formats.known.prompts import parts_of
+from spanlab.formats.known.spans import (
+    Span,
+    TracedMessage,
+    kind_of,
+    messages_of,
+    results_in,
+    text_asked,
+    text_said,
+)
 from spanlab.formats.recording import Recorder
 from spanlab.output.figures import counted
 
 T = TypeVar("T")
 _NUMBER: Final = re.compile(r"[0-9a-f]{16,}")  # an id of a node, which says nothing
 _SPEAKERS: Final = told.USERS | {"assistant", "ai"}
+_RESULTS: Final = frozenset(("tool", "function"))
+_TURNS: Final = _SPEAKERS | _RESULTS
 _METADATA: Final = ("metadata", "langfuse.observation.metadata")  # that are objects, or their JSON
 
 # A model's call of such a name checks, routes or titles, and does not answer.
@@ -56,6 +68,7 @@ class Trace:
             {**span, "id": span.get("id") or f"span {number}", "kind": kind_of(span)}
             for number, span in enumerate(sorted(unordered, key=itemgetter("start")))
         ]
+        self._messages: dict[tuple[Any, bool], list[TracedMessage]] = {}
         self._by_id = {span["id"]: span for span in self.spans}
         self._roots = [span for span in self.spans if span.get("parent") not in self._by_id]
         self._kinds = {span["id"]: span["kind"] for span in self.spans}
@@ -65,12 +78,68 @@ class Trace:
         self.order = self._from_the_roots()
         named = self._inherited(lambda span: _stage_name(span["attributes"]))
         self.stages = {span["id"]: named[span["id"]] or _called(span) for span in self.order}
-        self._aside = self._inherited(
-            lambda span: self._is(span, "aside") or _ASIDE.search(str(span["name"])) is not None
-        )
+
+    def kind(self, span: Span) -> str:
+        """Return what a span is for; agents are models where no model says anything."""
+        return str(self._kinds[span["id"]])
 
     def _is(self, span: Span, kind: str) -> bool:
-        return bool(self._kinds[span["id"]] == kind)
+        return self.kind(span) == kind
+
+    def messages(self, span: Span, *, read: bool) -> list[TracedMessage]:
+        """Return what a model's call read or wrote."""
+        key = span["id"], read
+        if key not in self._messages:
+            self._messages[key] = messages_of(span, read=read)
+        return self._messages[key]
+
+    def asked_in(self, call: Span) -> str:
+        """Return the last message of a user that a model's call read."""
+        read = self.messages(call, read=True)
+        users = [m.text for m in read if m.role in told.USERS and m.text not in self._said]
+        users = users or [m.text for m in read if m.role in {*told.USERS, ""}]
+        return users[-1] if users else told.asked_of(call)
+
+    @cached_property
+    def _said(self) -> set[str]:
+        """What models said, which is no user's message even if a critic's comes as one."""
+        return {message.text for call in self.calls for message in replies_of(call)}
+
+    def given(self, span: Span) -> Iterator[str]:
+        """Yield the texts that a span was given, of a chat only what is new since an answer."""
+        if texts := [message.text for message in self.news(span)]:
+            yield from texts
+        elif not self._is(span, "model"):
+            yield from told.strings_in(told.input_of(span))
+
+    def news(self, span: Span) -> list[TracedMessage]:
+        """Return the instructions in a chat that a span was given, and its last turn."""
+        read = self.messages(span, read=True)
+        users = [n for n, m in enumerate(read) if m.role in told.USERS and m.text not in self._said]
+        first = users[-1] if users else 0
+        return [m for n, m in enumerate(read) if n >= first or m.role not in _TURNS]
+
+    def said_inside(self) -> dict[Any, list[str]]:
+        """Return what the answering calls in each span said."""
+        said: dict[Any, list[str]] = {}
+        for call in self.answering:
+            for outer in self.path(call):
+                said.setdefault(outer["id"], []).extend(m.text for m in replies_of(call))
+        return said
+
+    @cached_property
+    def agents(self) -> dict[Any, list[Span]]:
+        """Return the answering calls of each agent, without those of agents in it."""
+        calls: dict[Any, list[Span]] = {}
+        for call in self.answering:
+            outer = (span for span in reversed(self.path(call)) if self._is(span, "agent"))
+            if agent := next(outer, None):
+                calls.setdefault(agent["id"], []).append(call)
+        return calls
+
+    def is_answering(self, span: Span) -> bool:
+        """Say whether a call is one of those that answer."""
+        return span["id"] in self._answering
 
     def _from_the_roots(self) -> list[Span]:
         """Return the spans, each behind the one around it; in circles, which are broken, as is."""
@@ -135,14 +204,42 @@ class Trace:
         return [span for span in self.heard if self._is(span, "model")]
 
     @cached_property
-    def named(self) -> list[Span]:
-        """The calls of models that no name says to be guards, judges or title makers."""
-        return [span for span in self.calls if not self._aside[span["id"]]]
+    def _aside(self) -> dict[Any, bool]:
+        """Say of each span whether it checks, routes or titles, by its kind or a name.
+
+        A name says so of one call beside others: of no run, and of nothing that searches.
+        """
+        inside = Counter(outer["id"] for call in self.calls for outer in self.path(call))
+        searching = self._around(lambda span: self.kind(span) in ("retriever", "tool"))
+        return self._inherited(
+            lambda span: (
+                self.kind(span) == "aside"
+                or (
+                    inside[span["id"]] == 1 < len(self.calls)
+                    and span["id"] not in searching
+                    and _ASIDE.search(str(span["name"])) is not None
+                )
+            )
+        )
 
     @cached_property
     def answering(self) -> list[Span]:
-        """Those of them whose instructions do not say so either, as they ended."""
-        return [span for span in self.named if not _is_instructed_aside(span)] or self.named
+        """The calls that neither a name nor their instructions put aside, as they ended.
+
+        Where nothing is left, all are.
+        """
+        named = [span for span in self.calls if not self._aside[span["id"]]] or self.calls
+        said = [span for span in named if replies_of(span)]
+        return [span for span in said if not self._is_instructed_aside(span)] or named
+
+    @cached_property
+    def _answering(self) -> set[Any]:
+        return {call["id"] for call in self.answering}
+
+    def _is_instructed_aside(self, span: Span) -> bool:
+        """Say whether a call's instructions have it judge, title or route."""
+        said = (message.text for message in self.messages(span, read=True))
+        return _INSTRUCTED.match(next(said, "")) is not None
 
     def path(self, span: Span) -> list[Span]:
         """Return the spans around one, the outermost first, and it itself."""
@@ -150,48 +247,80 @@ class Trace:
 
     def answer(self) -> str | None:
         """Return the text that the run gave back, or that the last answering model said."""
-        said = [message.text for span in self.named for message in replies_of(span)]
+        said = [message.text for span in self.calls for message in replies_of(span)]
         for root in self._roots:
-            if self._is(root, "model"):  # a call among others, and no run around them
+            # A call among others is no run around them, and a guard's or a title is no answer.
+            if self._is(root, "model") or (self._aside[root["id"]] and len(self._roots) > 1):
                 continue
-            given = told.said_by(root)
-            if given and any(given in text or text in given for text in said):
-                return given
+            for given in (text_said(_first(root, "result")), told.said_by(root)):
+                if given and any(given in text or text in given for text in said):
+                    return given
         said = [message.text for span in self.answering for message in replies_of(span)]
+        if not said and any(self._is(span, "model") for span in self.spans):
+            said = list(filter(None, (text_said(_first(r, "result")) for r in self._roots)))
         return said[-1] if said else None
 
-    def question(self) -> str:
-        """Return what the run was given; a prompt only where nothing better is there."""
+    def question(self, passages: Sequence[str] = ()) -> str:
+        """Return what the run was given, without passages in it; "" if nothing says so."""
         said = (text_asked(_first(span, "run")) for span in self._roots)
         asked = next(filter(None, said), "") or self._asked_by("") or self._asked_by("agent")
-        asked = asked or self._asked_by("model", self.passages())
-        return asked or self._asked_by("retriever") or self._asked_by("model")
+        asked = asked or self._asked_by("model", passages)
+        asked = asked or self._asked_by("retriever") or self._asked_by("model")
+        asked = asked or next(filter(None, map(self.asked_in, self.answering)), "")
+        asked = asked or next(filter(None, map(_preview, self._roots)), "")
+        parts = parts_of(asked, passages)
+        return parts.question if parts.passages and parts.question else asked
 
-    def _asked_by(self, kind: str, documents: Sequence[str] = ()) -> str:
-        """Return the question in the first span of a kind, without one that holds documents."""
-        aside = {span["id"] for span in self.named} - {span["id"] for span in self.answering}
-        for span in self.order:
-            if not self._is(span, kind) or self._aside[span["id"]] or span["id"] in aside:
-                continue
-            asked = told.asked_of(span)
-            if kind == "model":
-                read = messages_of(span, read=True)
-                asked = next((m.text for m in reversed(read) if m.role in {*told.USERS, ""}), asked)
-            if asked and not any(document in asked for document in documents):
+    def _asked_by(self, kind: str, passages: Sequence[str] = ()) -> str:
+        """Return the question in the first span of a kind, without passages around it.
+
+        Of models it is the call that answered in the end, unless it was told to go on from what an
+        earlier one had said.
+        """
+        spans = [s for s in self.order if self._is(s, kind) and not self._aside[s["id"]]]
+        if kind == "model":
+            spans = [*self.answering[-1:], *self.answering]
+        for span in spans:
+            asked = self.asked_in(span) if kind == "model" else told.asked_of(span)
+            if any(passage in asked for passage in passages):
+                asked = parts_of(asked, passages).question
+            if asked and not (kind == "model" and any(text in asked for text in self._said)):
                 return asked
         return ""
 
     def passages(self) -> list[str]:
-        """Return what retrievers and tools found, each text once."""
+        """Return what retrievers and tools found in this turn, each text once.
+
+        Where they found nothing, that is what the prompt quotes. What a model had said or was asked
+        before is no evidence, even if a tool gives it back.
+        """
+        said: dict[str, int] = {}
+        for call in self.calls:
+            for message in self.messages(call, read=False):
+                said.setdefault(message.text.strip(), call["end"])
         texts: dict[str, None] = {}
         for span in sorted(self.heard, key=itemgetter("start")):
-            texts |= dict.fromkeys(told.documents_of(span))
+            found = [(text, span["end"]) for text in told.documents_of(span)]
             if self._is(span, "model"):
-                read = messages_of(span, read=True)
-                news = [message.text for message in read if message.role in ("tool", "function")]
-                texts |= {new: None for new in news if not any(text in new for text in texts)}
+                news = (m.text for m in self.news(span) if m.role in _RESULTS)
+                results = [text for new in news for text in results_in(new)]
+                found += [(t, span["start"]) for t in results if not any(k in t for k in texts)]
+            texts |= {text: None for text, at in found if not said.get(text.strip(), at) < at}
         given = (text for span in self.order for text in told.context_of(span))
-        return [text for text in texts or dict.fromkeys(given) if text.strip()]
+        found_texts = texts or dict.fromkeys(given) or dict.fromkeys(self._quoted(said))
+        return [text for text in found_texts if text.strip()]
+
+    def _quoted(self, said: Iterable[str]) -> Iterator[str]:
+        """Yield the passages in the prompts of the calls that answer."""
+        kinds = ("", "retriever", "tool", "embedding")
+        lists = (told.output_of(span) for span in self.order if self.kind(span) in kinds)
+        returned = [text for value in lists for text in told.texts_listed(value)]
+        returned = [text for text in returned if not any(text in reply for reply in said)]
+        for call in self.answering:
+            news = [m for m in self.news(call) if m.role not in _TURNS or m.role in told.USERS]
+            for message in news:
+                asks = message.role in told.USERS or len(news) == 1
+                yield from parts_of(message.text, returned, asks=asks).passages
 
     def about(self) -> dict[str, Any]:
         """Return what a trace says of itself, as fields to filter and group by."""
@@ -202,6 +331,10 @@ class Trace:
         for name in ABOUT:
             said = (_first(span, name) for span in spans)
             about[name] = next((value for value in said if value is not None), None)
+        if about["model"] is not None:  # which LiteLLM has behind the provider's name
+            providers = (f"{_first(span, 'provider')}/" for span in spans)
+            prefix = next((p for p in providers if str(about["model"]).startswith(p)), "")
+            about["model"] = str(about["model"]).removeprefix(prefix)
         called = [span for span in self.heard if kind_of(span) == "model"] or self.calls
         about |= {
             name: sum(_number(_first(span, name)) for span in called) or None for name in _SUMS
@@ -217,12 +350,6 @@ class Trace:
         talks = [[message for message in read if message.role in _SPEAKERS] for read in calls]
         last = next((talk for talk in reversed(talks) if len(talk) > 1), [])
         return [{"role": turn.role, "content": turn.text} for turn in last[:-1]]
-
-
-def _is_instructed_aside(span: Span) -> bool:
-    """Say whether a call's instructions have it judge, title or route."""
-    said = (message.text for message in messages_of(span, read=True))
-    return _INSTRUCTED.match(next(said, "")) is not None
 
 
 _RECENT: Final = 10**18  # nanoseconds: the year 2001; clocks of tests and old spans begin at 0
@@ -247,6 +374,12 @@ def _time(nanoseconds: int) -> str | None:
 def _first(span: Span, meaning: str) -> Any:
     values = (span["attributes"].get(name) for name in told.NAMES[meaning])
     return next((value for value in values if str(value) not in ("", "None", "nan")), None)
+
+
+def _preview(span: Span) -> str:
+    """Return the question in MLflow's preview of a trace's input, unless it is cut."""
+    asked = text_asked(_first(span, "preview"))
+    return "" if asked.endswith("...") else asked
 
 
 def replies_of(span: Span) -> list[TracedMessage]:
@@ -295,7 +428,13 @@ def note_span(recorder: Recorder, span: Span, stage: str, question: str = "") ->
     if kind_of(span) == "agent":  # which has read what was found meanwhile
         read += [TracedMessage("tool", text) for text in recorder.found()]
     turns = [n for n, message in enumerate(read) if message.role in _SPEAKERS]
-    earlier = {n for n in turns[:-1] if not recorder.knows(read[n].text)}
-    kept = [message for n, message in enumerate(read) if n not in earlier]
-    kept = [message for message in kept if message.text.strip() != question.strip()]
+    asked = max((n for n in turns if read[n].role in told.USERS), default=0)
+    earlier = {*turns[:-1], *range(asked)}
+    kept = [
+        TracedMessage(message.role, text)
+        for n, message in enumerate(read)
+        for text in (results_in(message.text) if message.role in _RESULTS else [message.text])
+        if message.role not in _TURNS or n not in earlier or recorder.knows(text)
+        if not (question.strip() and question.strip() in text) or recorder.knows(text)
+    ]
     recorder.call(kept, [message.text for message in messages_of(span, read=False)], stage)

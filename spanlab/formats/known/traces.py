@@ -17,7 +17,6 @@ corrects itself is one turn.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -28,15 +27,15 @@ from spanlab.formats import reader
 from spanlab.formats.field_report import REPORTED
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.json_rows import is_single, printed_objects
-from spanlab.formats.known import spans as told
 from spanlab.formats.known.csv_table import CsvReader, column_names
-from spanlab.formats.known.span_files import holds_spans, joined, placed_spans
+from spanlab.formats.known.runs import runs_of
+from spanlab.formats.known.span_files import holds_spans, placed_spans
 from spanlab.formats.known.spans import Span
-from spanlab.formats.known.trace import ABOUT, Trace, note_span, replies_of
+from spanlab.formats.known.trace import Trace, note_span, replies_of
 from spanlab.formats.limits import TOGETHER, too_many
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import FormatEntry, NoAnswer, checked
-from spanlab.formats.recording import SOURCE, Recorder
+from spanlab.formats.recording import Recorder
 from spanlab.schema import Item, Passage, Record
 
 
@@ -84,8 +83,8 @@ class TraceReader(reader.FormatReader):
                 wrong = InputError(f"not an OpenTelemetry span: {error}")
                 raise wrong.at(file=self._file.name, line=row.line, unit=row.unit) from None
         for trace, spans in traces.items():
-            for number, turn in turns_in(spans):
-                yield FileRow(lines[trace], to_json(turn), self._file.unit, turn=number)
+            for number, run in runs_of(spans):
+                yield FileRow(lines[trace], to_json(run), self._file.unit, turn=number)
 
     def _requests(self) -> Iterator[FileRow]:
         """Yield what holds spans; lines of a log between them are no JSON objects."""
@@ -116,8 +115,12 @@ def record_of(unordered: Sequence[Span], turn: int = 0) -> Record:
         NoAnswer: no model said anything in it, or the calls failed.
     """
     trace = Trace(unordered)
-    question = trace.question()
+    texts = trace.passages()
+    question = trace.question(texts)
+    texts = [text for text in texts if text.strip() != question.strip()]
     recorder = Recorder()
+    for text in texts:
+        recorder.source(text)
     for span in trace.heard:
         note_span(recorder, span, trace.stages[span["id"]], question)
     answer = trace.answer()
@@ -129,8 +132,6 @@ def record_of(unordered: Sequence[Span], turn: int = 0) -> Record:
         near = [text for text in said if answer in text or text in answer]
         recorder.step(near[-1:], answer, "answer")
     name, process = str(trace.spans[0]["trace"]), recorder.process(answer, question)
-    sources = (node.text for node in process.nodes if node.stage == SOURCE)
-    texts = trace.passages() or [text for text in sources if text.strip() != answer.strip()]
     item = Item(
         id=f"{name}-{turn}" if turn else name,
         question=question,
@@ -143,47 +144,3 @@ def record_of(unordered: Sequence[Span], turn: int = 0) -> Record:
 
 
 FORMAT = FormatEntry(name="traces", title="OpenTelemetry traces", reader=TraceReader, order=140)
-
-
-def turns_in(spans: Sequence[Span]) -> list[tuple[int, Sequence[Span]]]:
-    """Return the turns of a trace with their numbers from 1; all of it as 0 if it is one run.
-
-    What lies around all turns is none of them; what it says of session and user, each has.
-    """
-    spans = joined(spans)
-    trace = Trace(spans)
-    ends, around = set[int](), dict[object, Span]()
-    for shared, answered in _answered(trace):
-        ends.add(answered["end"])
-        around |= {span["id"]: span for span in shared}
-    if not ends:
-        return [(0, spans)]
-    names = {name for meaning in ABOUT for name in told.NAMES[meaning]}
-    said = [pair for span in around.values() for pair in span["attributes"].items()]
-    about = {name: value for name, value in said if name in names}
-    groups: list[list[Span]] = [[] for _ in range(len(ends) + 1)]
-    numbers: dict[object, int] = {}
-    for span in trace.order:
-        if span["id"] not in around:
-            number = numbers.get(span.get("parent"), bisect_right(sorted(ends), span["start"]))
-            numbers[span["id"]] = number
-            groups[number].append({**span, "attributes": {**about, **span["attributes"]}})
-    answering = {call["id"] for call in trace.answering}
-    turns = [group for group in groups if any(span["id"] in answering for span in group)]
-    return list(enumerate(turns, start=1))
-
-
-def _answered(trace: Trace) -> Iterator[tuple[list[Span], Span]]:
-    """Yield what lies around two turns, and the part of it that ends with the earlier answer."""
-    said: dict[str, Span] = {}
-    for call in trace.answering:
-        read = told.messages_of(call, read=True)
-        asked = max((n for n, message in enumerate(read) if message.role in told.USERS), default=0)
-        earlier = next((said[m.text] for m in reversed(read[:asked]) if m.text in said), None)
-        if earlier is not None and read[asked].text not in said:
-            path = trace.path(earlier)
-            shared = [s for s, same in zip(path, trace.path(call), strict=False) if s is same]
-            speaking = any(told.asked_of(outer) or told.said_by(outer) for outer in shared)
-            if not speaking and len(path) > len(shared):
-                yield shared, path[len(shared)]
-        said |= {message.text: call for message in replies_of(call)}

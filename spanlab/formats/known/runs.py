@@ -1,0 +1,305 @@
+"""The runs of a trace: which of its spans made which answer.
+
+A trace holds several runs where questions are answered side by side or one after the other: in a
+loop, by ``asyncio.gather``, in the turns of a chat. A part that may be a run is a span that was
+given a question and gave an answer that a model in it said; outside of these, a model's call. Parts
+are steps of one run if they were asked the same, or if one was given what the other said. What a
+chat says before its last question was said by earlier turns, and is no such gift.
+
+A span around several runs is none's, but what it says of session and user, each of them has. A span
+beside runs, such as a retriever, is of those that were asked the same or read what it found, else
+of the one that is alone under way.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from spanlab.formats.known import spans as told
+from spanlab.formats.known.prompts import parts_of
+from spanlab.formats.known.span_files import joined
+from spanlab.formats.known.spans import Span
+from spanlab.formats.known.trace import ABOUT, Trace
+
+_Name = Any  # the id of a span
+_START: Final = 8  # characters by which a text is looked for in others
+_LEAST: Final = 20  # bytes of a text that is in another by no chance
+_SEVERAL: Final = object()  # runs in a span
+_DIGITS: Final = re.compile(r"\d+")
+
+
+class Run(NamedTuple):
+    """The spans that made an answer; its number counts from 1, and is 0 for a whole trace."""
+
+    number: int
+    spans: Sequence[Span]
+
+
+def runs_of(spans: Sequence[Span]) -> list[Run]:
+    """Return the runs of a trace in the order in which they began.
+
+    Args:
+        spans: all that came of a trace, in any order, and its messages from logs.
+
+    Returns:
+        The whole trace if there is one run in it, or none.
+    """
+    spans = joined(spans)
+    trace = Trace(spans)
+    parts = _parts(trace)
+    if len(parts) < 2:
+        return [Run(0, spans)]
+    links = _Links(trace, parts)
+    runs = _repeated(trace, parts, links)
+    if sum(any(parts[name].answers for name in names) for names in runs.values()) < 2:
+        return [Run(0, spans)]
+    kept: dict[_Name, list[Span]] = {run: [] for run in runs}
+    about: dict[str, Any] = {}
+    owners = _owners(trace, parts, links, runs)
+    for span in trace.order:
+        if not owners[span["id"]]:
+            about |= {n: v for n, v in span["attributes"].items() if n in _ABOUT}
+        for run in owners[span["id"]] & kept.keys():
+            own = {n: v for n, v in span["attributes"].items() if n not in _OF_TRACE}
+            kept[run].append({**span, "attributes": {**about, **own}})
+    return [Run(number, kept[run]) for number, run in enumerate(runs, start=1)]
+
+
+class _Part(NamedTuple):
+    """A span that may be a run, or a step of one."""
+
+    span: Span
+    question: str
+    answers: Sequence[str]  # none of a call that failed
+    is_whole: bool  # whether it is more than a call: it has question and answer, or an agent's
+
+
+def _parts(trace: Trace) -> dict[_Name, _Part]:
+    """Return the outermost parts, and those that begin anew inside one.
+
+    Some instrumentations have each run of a batch inside the one before: by the same name, with
+    another question.
+    """
+    parts, around = dict[_Name, _Part](), dict[_Name, _Part | None]()
+    said = trace.said_inside()
+    for span in trace.order:
+        outer, part = around.get(span.get("parent")), _part(trace, span, said)
+        if part and outer:
+            is_new = part.is_whole and span["name"] == outer.span["name"]
+            part = part if is_new and not _are_alike(part.question, outer.question) else None
+        around[span["id"]] = part or outer
+        if part:
+            parts[span["id"]] = part
+    return parts
+
+
+def _part(trace: Trace, span: Span, said: Mapping[_Name, Sequence[str]]) -> _Part | None:
+    if trace.kind(span) == "model":
+        asked, has_failed = trace.asked_in(span), bool(span.get("failed"))
+        if trace.is_answering(span) or (has_failed and asked):
+            replies = [message.text for message in trace.messages(span, read=False)]
+            return _Part(span, asked, [] if has_failed else replies, is_whole=False)
+    elif trace.kind(span) in ("", "agent") and (inner := said.get(span["id"])):
+        answer, question = told.said_by(span), told.asked_of(span)
+        if answer and question and any(answer in text or text in answer for text in inner):
+            return _Part(span, question, [answer], is_whole=True)
+        asked = [trace.asked_in(call) for call in trace.agents.get(span["id"], ())]
+        if asked and all(_are_alike(asked[0], other) for other in asked):
+            return _Part(span, asked[0], inner[-1:], is_whole=True)
+    return None
+
+
+def _are_alike(one: str, other: str) -> bool:
+    short, long = sorted((_core(one), _core(other)), key=len)
+    return short == long or (len(short) >= _START and short in long)
+
+
+def _core(question: str) -> str:
+    """Return what a prompt asks, without what is around it."""
+    return (parts_of(question).question or question).strip()
+
+
+class _Texts:
+    """Finds which of many texts are in another, and looks at each letter of that once."""
+
+    def __init__(self) -> None:
+        self._by_start: dict[str, list[tuple[str, _Name]]] = {}
+
+    def add(self, text: str, owner: _Name) -> None:
+        if text := text.strip():
+            self._by_start.setdefault(text[:_START], []).append((text, owner))
+
+    def inside(self, text: str, least: int = _LEAST) -> Iterator[_Name]:
+        """Yield whose text is all of this one, or a part of so many bytes or more."""
+        text = text.strip()
+        starts = {text[at : at + _START] for at in range(max(1, len(text) - _START + 1))}
+        for start in starts & self._by_start.keys():
+            for known, owner in self._by_start[start]:
+                if known == text or (len(known.encode()) >= least and known in text):
+                    yield owner
+
+
+class _Links:
+    """Which parts are steps of one run: sets that grow together."""
+
+    def __init__(self, trace: Trace, parts: Mapping[_Name, _Part]) -> None:
+        self._parts = parts
+        self._first = {name: name for name in parts}
+        self._asked, self._said, self._found = _Texts(), _Texts(), _Texts()
+        self.readers: dict[_Name, set[_Name]] = {}  # span beside runs → parts that it belongs to
+        self._inside: dict[_Name, _Name] = {}  # span → the part that it is in
+        for span in trace.order:
+            inner = span["id"] if span["id"] in parts else self._inside.get(span.get("parent"))
+            if inner is not None:
+                self._inside[span["id"]] = inner
+        for name, part in parts.items():
+            self._asked.add(_core(part.question), name)
+            for answer in part.answers:
+                self._said.add(answer, name)
+        beside = [span for span in trace.order if span["id"] not in self._inside]
+        for span in beside:
+            self._join_beside(trace, span)
+        for name in parts:
+            self._join_asked(name)
+        for span in trace.order:
+            if span["id"] in self._inside:
+                self._join_given(trace, span, self._inside[span["id"]])
+        self._join_around(trace, beside)
+
+    def of(self, part: _Name) -> _Name:
+        """Return the part that is the name of a part's run."""
+        while self._first[part] != part:
+            self._first[part] = part = self._first[self._first[part]]
+        return part
+
+    def _join(self, one: _Name, other: _Name) -> None:
+        self._first[self.of(other)] = self.of(one)
+
+    def _join_beside(self, trace: Trace, span: Span) -> None:
+        """Find whose a span beside runs is: what it found for a model's words goes on with them."""
+        is_model = trace.kind(span) == "model"
+        asked = trace.asked_in(span) if is_model else told.asked_of(span)
+        fed = set(self._said.inside(asked)) if is_model or asked else set()
+        for text in told.documents_of(span):
+            self._found.add(text, span["id"])
+            for name in fed:
+                self._said.add(text, name)
+        self.readers[span["id"]] = fed | set(self._asked.inside(_core(asked), _START))
+
+    def _join_asked(self, name: _Name) -> None:
+        """Join a part with those that were asked the same, or what it said."""
+        part = self._parts[name]
+        for other in self._asked.inside(_core(part.question), _START):
+            if not (part.is_whole and _have_one_name(part, self._parts[other])):
+                self._join(name, other)
+        for answer in part.answers:
+            for other in self._asked.inside(answer, _START):
+                if self._parts[other].span["start"] >= part.span["end"]:
+                    self._join(name, other)
+
+    def _join_given(self, trace: Trace, span: Span, reader: _Name) -> None:
+        """Join the part that a span is in with those that had said what the span was given."""
+        part = self._parts[reader]
+        for text in trace.given(span):
+            for found in self._found.inside(text):
+                self.readers[found].add(reader)
+            for other in self._said.inside(text):
+                giver = self._parts[other]
+                is_turn = part.is_whole and _have_one_name(part, giver)
+                is_turn &= giver.answers[0] not in told.arguments_of(part.span)
+                if not is_turn and giver.span["end"] <= span["start"] and other != reader:
+                    self._join(reader, other)
+
+    def _join_around(self, trace: Trace, beside: Iterable[Span]) -> None:
+        """Join all parts in a span that has the question of one, or the answer of a model's call.
+
+        It is an agent that tries again, or a run of which one end is not told.
+        """
+        inside = dict[_Name, list[_Name]]()
+        for name in self._parts:
+            for span in trace.path(self._parts[name].span)[:-1]:
+                inside.setdefault(span["id"], []).append(name)
+        for span in beside:
+            names = inside.get(span["id"], [])
+            asked, said = told.asked_of(span), told.said_by(span)
+            parts = [self._parts[name] for name in names]
+            is_run = asked and any(_are_alike(asked, part.question) for part in parts)
+            is_run = is_run or any(said in p.answers and not p.is_whole for p in parts)
+            for name in names if is_run else ():
+                self._join(names[0], name)
+
+
+def _have_one_name(one: _Part, other: _Part) -> bool:
+    return one.is_whole and other.is_whole and one.span["name"] == other.span["name"]
+
+
+def _repeated(
+    trace: Trace, parts: Mapping[_Name, _Part], links: _Links
+) -> dict[_Name, list[_Name]]:
+    """Return the parts of each run, as the runs began.
+
+    In a span that has an input or output, a program's steps may be apart without a word of one in
+    the other: so runs are what it does several times.
+    """
+    runs: dict[_Name, list[_Name]] = {}
+    for name in sorted(parts, key=lambda name: parts[name].span["start"]):
+        runs.setdefault(links.of(name), []).append(name)
+    holding = _holding(trace, parts, links)
+    outer = [span for span in trace.order if holding.get(span["id"]) is _SEVERAL]
+    if all(told.input_of(s) is None and told.output_of(s) is None for s in outer):
+        return runs
+    first = {holding[s["id"]]: s for s in reversed(trace.order) if s["id"] in holding}
+    named = {run: _DIGITS.sub("", str(first[run]["name"])) for run in runs}
+    often = Counter(named.values())
+    return {run: names for run, names in runs.items() if often[named[run]] > 1}
+
+
+def _holding(trace: Trace, parts: Mapping[_Name, _Part], links: _Links) -> dict[_Name, Any]:
+    """Return the run that a span is or has in it, ``_SEVERAL`` for more than one."""
+    holding: dict[_Name, Any] = {}
+    for span in reversed(trace.order):
+        own = links.of(span["id"]) if span["id"] in parts else holding.get(span["id"])
+        if own is not None:
+            holding[span["id"]] = own
+            around = holding.setdefault(span.get("parent"), own)
+            if around is not own and around != own:
+                holding[span.get("parent")] = _SEVERAL
+    return holding
+
+
+def _owners(
+    trace: Trace, parts: Mapping[_Name, _Part], links: _Links, runs: Mapping[_Name, Sequence[_Name]]
+) -> dict[_Name, set[_Name]]:
+    """Return the runs that each span belongs to; none of one around several."""
+    holding = _holding(trace, parts, links)
+    extents = [_extent(parts[name].span for name in names) for names in runs.values()]
+    starts, ends = sorted(start for start, _ in extents), sorted(end for _, end in extents)
+    by_end = dict(zip((end for _, end in extents), runs, strict=True))
+    owners: dict[_Name, set[_Name]] = {}
+    for span in trace.order:
+        name, run = span["id"], holding.get(span["id"])
+        outer = owners.get(span.get("parent"), set())
+        if run is not None:
+            owners[name] = set() if run is _SEVERAL else {run}
+        elif outer:
+            owners[name] = outer
+        elif whose := links.readers.get(name):
+            owners[name] = {links.of(part) for part in whose}
+        else:
+            at = bisect_right(ends, span["start"])
+            is_alone = at < len(ends) and bisect_left(starts, ends[at]) - at == 1
+            owners[name] = {by_end[ends[at]]} if is_alone else set()
+    return owners
+
+
+def _extent(spans: Iterable[Span]) -> tuple[int, int]:
+    times = [(span["start"], span["end"]) for span in spans]
+    return min(start for start, _ in times), max(end for _, end in times)
+
+
+_ABOUT: Final = frozenset(name for meaning in ABOUT for name in told.NAMES[meaning])
+_OF_TRACE: Final = frozenset((*told.NAMES["run"], *told.NAMES["result"], *told.NAMES["preview"]))

@@ -1,0 +1,330 @@
+"""The runs of a trace: a table of trees of spans, and what each of them answers."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from spanlab.formats.known.runs import runs_of
+from spanlab.formats.known.traces import record_of
+from spanlab.formats.reader import NoAnswer
+
+BUILT, DESIGNED, OPENED = "When was it built?", "Who designed it?", "いつ開通しましたか?"
+SAID = {
+    BUILT: "It was built in 1989, I think.",
+    DESIGNED: "Ines Holt designed all of it.",
+    OPENED: "1935年に開通しました。🌉",
+}
+FOUND = {BUILT: "Completed in 1889.", DESIGNED: "By I. Holt, 1930.", OPENED: "1932年開通。"}
+Rows = list[dict[str, Any]]
+
+
+def row(name: str, inside: str = "", at: tuple[int, int] = (0, 99), **said: Any) -> dict[str, Any]:
+    """A span: its id is its name up to a slash; what it read and wrote; or what it found."""
+    named = {"asked": "input.value", "answered": "output.value", "kind": "openinference.span.kind"}
+    attributes = {named[key]: value for key, value in said.items() if key in named}
+    for n, text in enumerate(said.get("found", ())):
+        attributes[f"retrieval.documents.{n}.document.content"] = text
+    for n, (role, text) in enumerate(said.get("read", ())):
+        attributes[f"llm.input_messages.{n}.message.role"] = role
+        attributes[f"llm.input_messages.{n}.message.content"] = text
+    if "wrote" in said:
+        attributes["llm.output_messages.0.message.content"] = said["wrote"]
+        attributes["llm.output_messages.0.message.role"] = "assistant"
+    return {
+        "trace": "t",
+        "id": name,
+        "parent": inside or None,
+        "name": name.rstrip("0123456789"),
+        "start": at[0],
+        "end": at[1],
+        "failed": said.get("failed", False),
+        "attributes": attributes,
+    }
+
+
+def call(
+    name: str, inside: str, at: tuple[int, int], *read: tuple[str, str], wrote: str
+) -> dict[str, Any]:
+    return row(name, inside, at, kind="LLM", read=read, wrote=wrote)
+
+
+def rag(number: int, inside: str, question: str, at: tuple[int, int], **more: Any) -> Rows:
+    """A function that searches and asks a model."""
+    start, end = at
+    found = FOUND[question]
+    return [
+        row(f"rag{number}", inside, at, asked=question, answered=SAID[question], **more),
+        row(f"search{number}", f"rag{number}", (start, start + 1), kind="RETRIEVER", found=[found]),
+        call(
+            f"llm{number}",
+            f"rag{number}",
+            (start + 2, end - 1),
+            ("system", f"Use: {found}"),
+            ("user", question),
+            wrote=SAID[question],
+        ),
+    ]
+
+
+def asked(number: int, question: str, at: tuple[int, int], inside: str = "all") -> dict[str, Any]:
+    return call(f"llm{number}", inside, at, ("user", question), wrote=SAID[question])
+
+
+def search(number: int, at: tuple[int, int], found: str, **more: Any) -> dict[str, Any]:
+    return row(f"search{number}", "all", at, kind="RETRIEVER", found=[found], **more)
+
+
+def item(question: str, *found: str) -> tuple[str, str, list[str]]:
+    return question, SAID[question], list(found)
+
+
+ALL = row("all")
+ONE = item(BUILT, FOUND[BUILT])
+TWO, THREE = item(DESIGNED, FOUND[DESIGNED]), item(OPENED, FOUND[OPENED])
+THREE_RUNS = [
+    *rag(1, "all", BUILT, (1, 9)),
+    *rag(2, "all", DESIGNED, (1, 8)),
+    *rag(3, "all", OPENED, (2, 7)),
+]
+REWRITTEN, OTHER_NOTES = "its year of completion", "Notes: nothing else is known."
+NOTES = "Notes: the work was completed in 1889."
+TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
+    "side by side": (
+        [
+            ALL,
+            *rag(1, "all", BUILT, (1, 9)),
+            *rag(2, "all", DESIGNED, (1, 8)),
+            *rag(3, "all", OPENED, (2, 7)),
+        ],
+        [ONE, TWO, THREE],
+    ),
+    "one after the other": (
+        [ALL, *rag(1, "all", BUILT, (1, 9)), *rag(2, "all", DESIGNED, (10, 19))],
+        [ONE, TWO],
+    ),
+    "in a function that returns a list": (
+        [
+            row(
+                "all",
+                asked=json.dumps({"args": [], "kwargs": {}}),
+                answered=json.dumps(list(SAID.values())),
+            ),
+            *rag(1, "all", BUILT, (1, 9)),
+            *rag(2, "all", DESIGNED, (1, 8)),
+            *rag(3, "all", OPENED, (2, 7)),
+        ],
+        [ONE, TWO, THREE],
+    ),
+    "each in the one before": (
+        [*rag(1, "", BUILT, (1, 9)), *rag(2, "rag1", DESIGNED, (1, 8))],
+        [ONE, TWO],
+    ),
+    "the same question again": (
+        [ALL, *rag(1, "all", BUILT, (1, 9)), *rag(2, "all", BUILT, (10, 19))],
+        [ONE, ONE],
+    ),
+    "bare calls": (
+        [ALL, asked(1, BUILT, (1, 9)), asked(2, DESIGNED, (1, 8)), asked(3, OPENED, (2, 7))],
+        [item(BUILT), item(DESIGNED), item(OPENED)],
+    ),
+    "one call of several fails": (
+        [
+            ALL,
+            asked(1, BUILT, (1, 9)),
+            row("llm4", "all", (1, 3), kind="LLM", read=[("user", "Why so?")], failed=True),
+            asked(2, DESIGNED, (1, 8)),
+        ],
+        [item(BUILT), item(DESIGNED)],
+    ),
+    "a retriever beside bare calls, by its query": (
+        [
+            ALL,
+            row(
+                "search1", "all", (1, 2), kind="RETRIEVER", asked=DESIGNED, found=[FOUND[DESIGNED]]
+            ),
+            row("search2", "all", (1, 2), kind="RETRIEVER", asked=BUILT, found=[FOUND[BUILT]]),
+            asked(1, BUILT, (3, 9)),
+            asked(2, DESIGNED, (3, 8)),
+        ],
+        [ONE, TWO],
+    ),
+    "a retriever before its call": (
+        [
+            ALL,
+            search(1, (1, 2), FOUND[BUILT]),
+            asked(1, BUILT, (3, 4)),
+            search(2, (5, 6), FOUND[DESIGNED]),
+            asked(2, DESIGNED, (7, 8)),
+        ],
+        [ONE, TWO],
+    ),
+    "names judge no run": (
+        [
+            {**ALL, "name": "evaluate"},
+            *[
+                {**span, "name": f"router of {span['name']}"}
+                for span in rag(1, "evaluate", BUILT, (1, 9))
+            ],
+            *[
+                {**span, "name": f"router of {span['name']}"}
+                for span in rag(2, "evaluate", DESIGNED, (1, 9))
+            ],
+        ],
+        [ONE, TWO],
+    ),
+    "what reads what the others said is one run with them": (
+        [
+            ALL,
+            call("llm1", "all", (1, 2), ("user", f"Take notes of A. {FOUND[BUILT]}"), wrote=NOTES),
+            call(
+                "llm2",
+                "all",
+                (1, 3),
+                ("user", "Take notes of B."),
+                wrote="Notes: nothing else is known.",
+            ),
+            call(
+                "llm3",
+                "all",
+                (4, 5),
+                ("system", f"{NOTES}\n{OTHER_NOTES}"),
+                ("user", BUILT),
+                wrote=SAID[BUILT],
+            ),
+        ],
+        [item(BUILT)],
+    ),
+    "a rewritten query is one run with the answer": (
+        [
+            ALL,
+            call(
+                "llm1",
+                "all",
+                (1, 2),
+                ("user", f"Rewrite for a search: {BUILT}"),
+                wrote="its year of completion",
+            ),
+            row(
+                "search",
+                "all",
+                (3, 4),
+                kind="RETRIEVER",
+                asked="its year of completion",
+                found=[FOUND[BUILT]],
+            ),
+            call(
+                "llm2",
+                "all",
+                (5, 6),
+                ("user", f"{FOUND[BUILT]}\n\nQuestion: {BUILT}"),
+                wrote=SAID[BUILT],
+            ),
+        ],
+        [ONE],
+    ),
+    "a function with a question and an answer is one run, whatever it calls": (
+        [
+            row("agent", asked=BUILT, answered=SAID[BUILT]),
+            asked(1, DESIGNED, (1, 2), "agent"),
+            asked(2, BUILT, (3, 4), "agent"),
+        ],
+        [item(BUILT)],
+    ),
+    "steps of a graph that do not read each other": (
+        [
+            row("graph", asked=json.dumps({"topic": "x"}), answered=json.dumps({"state": 1})),
+            row("plan", "graph", (1, 2)),
+            call(
+                "llm1",
+                "plan",
+                (1, 2),
+                ("user", "List what is to be done."),
+                wrote="First this, then that.",
+            ),
+            row("write", "graph", (3, 4)),
+            call("llm2", "write", (3, 4), ("user", BUILT), wrote=SAID[BUILT]),
+        ],
+        [(BUILT, SAID[BUILT], [])],
+    ),
+    "turns of a chat": (
+        [
+            ALL,
+            search(1, (1, 2), FOUND[BUILT], asked=BUILT),
+            asked(1, BUILT, (3, 4)),
+            call(
+                "llm2",
+                "all",
+                (5, 6),
+                ("user", BUILT),
+                ("assistant", SAID[BUILT]),
+                ("user", DESIGNED),
+                wrote=SAID[DESIGNED],
+            ),
+        ],
+        [ONE, item(DESIGNED)],
+    ),
+}
+
+
+def answers(spans: Rows) -> list[tuple[str, str, list[str]]]:
+    told = []
+    for run in runs_of(spans):
+        try:
+            record = record_of(run.spans, run.number)
+        except NoAnswer:
+            continue
+        texts = [passage.text for passage in record.item.passages]
+        told.append((record.item.question, record.item.answer, texts))
+    return told
+
+
+@pytest.mark.parametrize(("spans", "expected"), TABLE.values(), ids=TABLE)
+def test_a_trace_has_an_item_for_each_run(
+    spans: Rows, expected: list[tuple[str, str, list[str]]]
+) -> None:
+    assert answers(spans) == expected
+
+
+@pytest.mark.parametrize(("spans", "expected"), TABLE.values(), ids=TABLE)
+def test_the_order_in_which_spans_come_changes_no_run(
+    spans: Rows, expected: list[tuple[str, str, list[str]]]
+) -> None:
+    for seed in range(5):
+        mixed = random.Random(seed).sample(spans, len(spans))
+        assert sorted(answers(mixed)) == sorted(expected)
+
+
+def test_runs_are_numbered_as_they_began_and_a_single_one_is_the_whole_trace() -> None:
+    spans = [ALL, *rag(1, "all", BUILT, (5, 9)), *rag(2, "all", DESIGNED, (1, 3))]
+    assert [run.number for run in runs_of(spans)] == [1, 2]
+    assert [run.spans[0]["id"] for run in runs_of(spans)] == ["rag2", "rag1"]
+    assert [run.number for run in runs_of(spans[:4])] == [0]
+    assert [run.number for run in runs_of([ALL])] == [0]
+
+
+def test_what_lies_around_all_runs_says_whose_session_they_are() -> None:
+    around = row("all")
+    around["attributes"] = {
+        "session.id": "s",
+        "user.id": "Ann",
+        "langfuse.trace.input": "all of it",
+    }
+    spans = [around, *rag(1, "all", BUILT, (1, 9)), *rag(2, "all", DESIGNED, (1, 8))]
+    items = [record_of(run.spans, run.number).item for run in runs_of(spans)]
+    assert [(item.meta["session"], item.meta["user"]) for item in items] == [("s", "Ann")] * 2
+    assert [item.question for item in items] == [BUILT, DESIGNED]
+
+
+def test_many_runs_are_told_apart_in_a_time_that_grows_as_they_do() -> None:
+    """Each text is looked at once: 600 calls that share their first words, in seconds."""
+    spans = [row("all", at=(0, 10**6))]
+    for n in range(600):
+        read = [("system", f"Answer from: text {n}. " * 20), ("user", f"What is number {n} like?")]
+        spans.append(
+            call(f"llm{n}", "all", (n, n + 50), *read, wrote=f"The answer to it is {n}, surely.")
+        )
+    assert len(runs_of(spans)) == 600
