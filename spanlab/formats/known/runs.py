@@ -107,9 +107,9 @@ def _part(trace: Trace, span: Span, said: Mapping[_Name, Sequence[str]]) -> _Par
         answer, question = told.said_by(span), told.asked_of(span)
         if answer and question and any(answer in text or text in answer for text in inner):
             return _Part(span, question, [answer], is_whole=True)
-        asked = [trace.asked_in(call) for call in trace.agents.get(span["id"], ())]
-        if asked and all(_are_alike(asked[0], other) for other in asked):
-            return _Part(span, asked[0], inner[-1:], is_whole=True)
+        questions = [trace.asked_in(call) for call in trace.agents.get(span["id"], ())]
+        if questions and all(_are_alike(questions[0], other) for other in questions):
+            return _Part(span, questions[0], inner[-1:], is_whole=True)
     return None
 
 
