@@ -13,7 +13,7 @@ from spanlab.bench.cards import BenchItem, DatasetCard, FoundDataset
 from spanlab.formats import read_labels
 from spanlab.formats.files import replacing
 from spanlab.formats.known import averitec, mushroom
-from spanlab.formats.known.claims import verdict_of
+from spanlab.formats.verdict_words import verdict_of
 from spanlab.schema import Annotation, Status
 from spanlab.scoring.claims import JudgedClaim, compare_macro_f1, score_claims
 from spanlab.scoring.comparison import MeanDifference, compare

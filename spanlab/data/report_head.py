@@ -105,7 +105,8 @@ def _fact_texts(overview: Overview) -> Iterator[tuple[str, str]]:
         rates = overview.total.rates
         if measured is None or measured.plan.unit != "answers":
             yield "Hallucinated answers", write_cell(rates.answers, column)
-        yield "Hallucinated text", f"{write_cell(rates.characters, column)} of an answer"
+        if rates.characters is not None:
+            yield "Hallucinated text", f"{write_cell(rates.characters, column)} of an answer"
     languages = [f"{lang} {n:,}" for lang, n in Counter(overview.languages).most_common()]
     yield "Answers", f"{overview.n_items:,} ({_names(languages, 'languages')})"
     yield "Reviewed by", _reviewers(overview)

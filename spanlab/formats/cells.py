@@ -398,7 +398,13 @@ def gold_in(value: Any, column: str, answer: str) -> Annotation | None:
         )
         labels = [[answer.index(text), answer.index(text) + len(text)] for text in placed]
     spans = spans_in(labels, column, answer)
-    return Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=spans, claims=claims)
+    return Annotation(
+        annotator="gold",
+        kind=AnnotatorKind.GOLD,
+        answer_hallucinated=bool(claims) or None,
+        spans=spans,
+        claims=claims,
+    )
 
 
 def spans_in(value: Any, field: str, answer: str) -> tuple[Span, ...]:
@@ -421,50 +427,6 @@ def people_in(marked: Any) -> dict[str, list[Any]]:
         name = mark.get("annotator") if isinstance(mark, Mapping) else None
         by_name.setdefault(str(name or "").strip() or "gold", []).append(mark)
     return by_name
-
-
-def hallucinated_in(fields: Mapping[str, Any], answer: str, column: str) -> Annotation | None:
-    """Return what a record says of its answer as a whole; None if it says nothing.
-
-    As nothing says which of its words are wrong, a hallucinated answer has a claim without a place.
-    The name of its column says so, too: "hallucinated_response".
-    """
-    name = judging_field(fields)
-    is_named = column.lower().startswith("hallucinated")
-    if name is None and not is_named:
-        return None
-    is_wrong = is_named if name is None else _WHOLE[name][_word(fields[name])]
-    claims = (Claim(text=answer, verdict="not-supported"),) if is_wrong else ()
-    return Annotation(annotator="gold", kind=AnnotatorKind.GOLD, claims=claims)
-
-
-def judging_field(fields: Mapping[str, Any]) -> str | None:
-    """Return the field that says whether the whole answer is hallucinated; None if none does."""
-    return next((n for n, words in _WHOLE.items() if _word(fields.get(n)) in words), None)
-
-
-def _word(value: Any) -> str:
-    return str(value).strip().lower().removesuffix(".0")
-
-
-_JUDGED: Final = {  # words that say so wherever they stand
-    **dict.fromkeys(("hallucinated", "hallucination", "unfaithful", "ungrounded", "fail"), True),
-    **dict.fromkeys(("non-factual", "not attributable", "not fully attributable"), True),
-    **dict.fromkeys(("not hallucinated", "factual", "faithful", "grounded", "pass"), False),
-    **dict.fromkeys(("attributable", "fully attributable"), False),
-}
-_YES: Final = {
-    **_JUDGED,
-    **dict.fromkeys(("yes", "true", "1"), True),
-    **dict.fromkeys(("no", "false", "0"), False),
-}
-_NO: Final = {"true": False, "false": True, "yes": False, "no": True}
-_WHOLE: Final = {  # a field → what its words say of hallucinations
-    **dict.fromkeys(("hallucination", "is_hallucination", "hallucinated", "is_hallucinated"), _YES),
-    **dict.fromkeys(("hallucination_label", "has_hallucination"), _YES),
-    **dict.fromkeys(("is_grounded", "is_faithful", "is_factual", "adherence_score"), _NO),
-    **dict.fromkeys(("label", "begin_label", "attribution_label"), _JUDGED),
-}
 
 
 def _span(answer: str, labelled: _GivenSpan, field: str) -> Span:

@@ -178,6 +178,14 @@ class ReadOptions(OptionModel):
         help="The speaker who is the model, in chats that have names of speakers and no roles.",
         placeholder="for example helper-bot",
     )
+    hallucinated_if: tuple[str, ...] = option(
+        (),
+        title="Hallucinated if",
+        help="What a column of verdicts on whole answers says: label=bad,wrong where these values "
+        "mean hallucinated and all others do not, score<0.5 for numbers, none to read no verdicts. "
+        "By default it is told from names and values. Repeatable.",
+        placeholder="for example label=bad",
+    )
     common_labels: bool = option(
         False,
         title="Common labels",

@@ -17,7 +17,7 @@ from spanlab.formats.known.tabular import MappedReader, RecordLayout, TableReade
 from spanlab.formats.read_options import ReadOptions, RejectedRecord
 from spanlab.formats.reader import FormatReader, NoAnswer
 from spanlab.formats.registry import formats, reader_of
-from spanlab.output.figures import counted
+from spanlab.output.figures import counted, named_ids
 from spanlab.schema import Record
 
 
@@ -121,6 +121,7 @@ def _records(
     reader: FormatReader, file: InputFile, options: ReadOptions, contexts: ContextFiles | None
 ) -> Generator[PlacedRecord, None, None]:
     report, failed = FieldReport(), _FailedCalls(file.name)
+    contradicting: list[str] = []
     try:
         for row in reader.rows():
             try:
@@ -148,12 +149,19 @@ def _records(
                 continue
             report.add(row, record, reader)
             failed.n_read += 1
+            if any(annotation.contradicts_itself for annotation in record.annotations):
+                contradicting.append(f"{row.unit} {row.line:,}")
             yield PlacedRecord(record, row.line, row.unit)
     finally:
         if fields := report.fields(reader.sources):
             options.on_fields(file.name, {**reader.around, **fields})
     reader.finish()
     failed.finish(options)
+    if contradicting:
+        options.on_warning(
+            f"{file.name}: an annotation calls the answer right and marks a part of it, both are "
+            f"kept and the marks count: {named_ids(contradicting)}"
+        )
     if contexts is not None:
         contexts.finish(options.on_warning)
 

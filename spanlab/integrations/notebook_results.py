@@ -26,11 +26,9 @@ from spanlab.scoring.files import (
     ScoreEvaluation,
     SpanMetric,
     difference_table,
-    more_means,
-    named_metrics,
+    evaluate,
 )
 from spanlab.scoring.report import score as score_labels
-from spanlab.scoring.spans import mark_all, mark_none
 from spanlab.text.labels import ItemLabels, labels_of
 
 if TYPE_CHECKING:
@@ -60,22 +58,14 @@ def score(
             names of entry points ``spanlab.metrics``.
 
     Returns:
-        Scores by language and macro, with 95 % intervals: ``.macro``, ``.to_pandas()``.
+        Scores with 95 % intervals: of spans by language and macro (``.macro``) where both mark
+        places, of whole answers (``.answers``) in any case; ``.to_pandas()`` has the first table.
 
     Raises:
         InputError: there are no records, or one lacks either annotation.
         UsageError: no installed package has a metric of this name.
     """
-    pairs = _pairs(records, annotator, against)
-    right = [gold for gold, _ in pairs]
-    return ScoreEvaluation(
-        report=score_labels(pairs),
-        everything=score_labels((labels, mark_all(labels)) for labels in right),
-        nothing=score_labels((labels, mark_none(labels)) for labels in right),
-        missing=(),
-        extra=(),
-        more=more_means(pairs, named_metrics(metrics)),
-    )
+    return evaluate(_pairs(records, annotator, against), metrics=metrics)
 
 
 def _pairs(records: Iterable[Record], annotator: str, against: str) -> LabelPairs:

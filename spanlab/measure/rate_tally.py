@@ -23,7 +23,7 @@ from spanlab.measure.rates import (
     values_of,
 )
 from spanlab.output.figures import sampling_alone
-from spanlab.output.tables import ONE_ITEM
+from spanlab.output.tables import ONE_ITEM, MeanInterval
 from spanlab.schema import (
     ADJUDICATED,
     HALLUCINATED,
@@ -33,7 +33,7 @@ from spanlab.schema import (
     Record,
     Status,
 )
-from spanlab.scoring.comparison import holm, paired
+from spanlab.scoring.comparison import MeanDifference, holm, paired
 from spanlab.scoring.report import mean_of
 from spanlab.storage import Store
 from spanlab.storage.datasets import check_annotators, summary_of, with_progress
@@ -51,12 +51,12 @@ _REPORT_EVERY: Final = 100
 
 
 class _ItemRates(NamedTuple):
-    """The rates of one item, as means over its annotators."""
+    """The rates of one item, as means over its annotators: None where none of them marks places."""
 
     question: tuple[str, str]
     answers: float
-    characters: float
-    spans: float
+    characters: float | None
+    spans: float | None
     claims: float | None
     labels: frozenset[str]
 
@@ -159,6 +159,7 @@ class RateTally:
         self._groups: dict[str, list[_ItemRates]] = defaultdict(list)
         self._counted: set[str] = set()
         self._unlabelled = 0
+        self._unplaced = 0
 
     @property
     def values(self) -> set[str]:
@@ -172,6 +173,7 @@ class RateTally:
             self._unlabelled += 1
             return
         self._counted.update(annotation.annotator for annotation in annotations)
+        self._unplaced += all(annotation.is_verdict_only for annotation in annotations)
         for value, part in self._values(record):
             item_rates = _mean_rates(part, self._annotators)
             if item_rates is not None:
@@ -180,7 +182,9 @@ class RateTally:
     def result(self) -> RateReport:
         """Return the rates of all records that were added."""
         groups = [_group(value, counted) for value, counted in self._groups.items()]
-        groups.sort(key=lambda group: (group.rates.characters.mean, group.value))
+        groups.sort(
+            key=lambda group: ((group.rates.characters or group.rates.answers).mean, group.value)
+        )
         paired_off = len(groups) <= _MOST_PAIRS and self._field != LABEL
         annotators = tuple(name for name in self._annotators if name in self._counted)
         machines = [name for name in annotators if self._is_machine(name)]
@@ -190,6 +194,7 @@ class RateTally:
             groups=tuple(groups),
             pairs=tuple(_pairs(self._groups)) if paired_off else (),
             unlabelled=self._unlabelled,
+            unplaced=self._unplaced,
             is_raw=bool(machines),
             remarks=(
                 *((f"{_NO_RATE} {sampling_alone(machines)}",) if machines else ()),
@@ -252,13 +257,14 @@ def _mean_rates(record: Record, names: Sequence[str]) -> _ItemRates | None:
     if not finished:
         return None
     length = max(len(item.answer), 1)
-    marked = [hard_of(annotation) for annotation in finished]
+    marked = [hard_of(annotation) for annotation in finished if not annotation.is_verdict_only]
+    sizes = [sum(end - start for start, end in extents) / length for extents in marked]
     claims = [_claims(annotation) for annotation in finished if annotation.claims]
     return _ItemRates(
         question=(item.lang, item.question),
-        answers=fmean(bool(extents) for extents in marked),
-        characters=fmean(sum(end - start for start, end in extents) / length for extents in marked),
-        spans=fmean(1000 * len(extents) / length for extents in marked),
+        answers=fmean(bool(annotation.hallucinated) for annotation in finished),
+        characters=fmean(sizes) if marked else None,
+        spans=fmean(1000 * len(extents) / length for extents in marked) if marked else None,
         claims=fmean(claims) if claims else None,
         labels=frozenset(
             span.label for annotation in finished for span in annotation.spans if span.label
@@ -271,19 +277,23 @@ def _claims(annotation: Annotation) -> float:
 
 
 def _group(value: str, counted: Sequence[_ItemRates]) -> RateGroup:
-    claims = [item_rates.claims for item_rates in counted if item_rates.claims is not None]
     labels = Counter(label for item_rates in counted for label in sorted(item_rates.labels))
     return RateGroup(
         value=value,
         n=len(counted),
         rates=GroupRates(
             mean_of([item_rates.answers for item_rates in counted]),
-            mean_of([item_rates.characters for item_rates in counted]),
-            mean_of([item_rates.spans for item_rates in counted]),
-            mean_of(claims) if claims else None,
+            _mean_of_known([item_rates.characters for item_rates in counted]),
+            _mean_of_known([item_rates.spans for item_rates in counted]),
+            _mean_of_known([item_rates.claims for item_rates in counted]),
         ),
         labels={label: count / len(counted) for label, count in labels.most_common()},
     )
+
+
+def _mean_of_known(values: Sequence[float | None]) -> MeanInterval | None:
+    known = [value for value in values if value is not None]
+    return mean_of(known) if known else None
 
 
 def _pairs(groups: Mapping[str, Sequence[_ItemRates]]) -> list[RateDifference]:
@@ -291,13 +301,16 @@ def _pairs(groups: Mapping[str, Sequence[_ItemRates]]) -> list[RateDifference]:
 
     Their p are corrected by Holm for the number of comparisons.
     """
-    differences: list[RateDifference] = []
+    every = [item for items in groups.values() for item in items]
+    measure = "characters" if any(item.characters is not None for item in every) else "answers"
+    differences: list[tuple[str, str, int, MeanDifference]] = []
     mean_rates: dict[str, dict[tuple[str, str], float]] = {}
     for value, counted in groups.items():
         rates_by_question: dict[tuple[str, str], list[float]] = defaultdict(list)
         for item_rates in counted:
-            if item_rates.question[1]:
-                rates_by_question[item_rates.question].append(item_rates.characters)
+            rate = getattr(item_rates, measure)
+            if item_rates.question[1] and rate is not None:
+                rates_by_question[item_rates.question].append(rate)
         mean_rates[value] = {
             question: fmean(shares) for question, shares in rates_by_question.items()
         }
@@ -307,9 +320,11 @@ def _pairs(groups: Mapping[str, Sequence[_ItemRates]]) -> list[RateDifference]:
             difference = paired(
                 [mean_rates[a][q] for q in common], [mean_rates[b][q] for q in common]
             )
-            differences.append(RateDifference(a, b, len(common), difference))
-    corrected = holm([pair.characters.p for pair in differences])
-    return [
-        pair._replace(characters=pair.characters.model_copy(update={"p": p}))
-        for pair, p in zip(differences, corrected, strict=True)
-    ]
+            differences.append((a, b, len(common), difference))
+    corrected = holm([difference.p for *_, difference in differences])
+    pairs: list[RateDifference] = []
+    for (a, b, n, difference), p in zip(differences, corrected, strict=True):
+        both = (difference.model_copy(update={"p": p}), None)
+        characters, answers = both if measure == "characters" else both[::-1]
+        pairs.append(RateDifference(a, b, n, characters, answers))
+    return pairs

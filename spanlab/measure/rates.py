@@ -45,7 +45,7 @@ _MEASURES: Final[Mapping[str, tuple[str, Unit, str]]] = {
         "Mean over the answers of the share of their characters that is hallucinated. Where a rate "
         "of characters is measured, all characters count alike: long answers carry it.",
     ),
-    "answers": ("Answers", "share", "Share of answers with at least one hallucination."),
+    "answers": ("Answers", "share", "Share of answers that are hallucinated, at least in part."),
     "spans": ("Spans per 1,000", "count", "Hallucinated spans per 1,000 characters of answer."),
     "claims": ("Claims", "share", "Share of claims with a verdict that counts as hallucinated."),
 }
@@ -59,13 +59,14 @@ class GroupRates(NamedTuple):
     """Rates of some items, each 0 for an answer without hallucination.
 
     ``answers`` is the share of answers with one, ``characters`` the mean share of an answer's
-    characters, ``spans`` their number per 1,000 characters, ``claims`` the share of claims; None
-    where nobody judged claims.
+    characters, ``spans`` their number per 1,000 characters: None where no annotation says more than
+    whether an answer is hallucinated. ``claims`` is the share of claims; None where nobody judged
+    claims.
     """
 
     answers: MeanInterval
-    characters: MeanInterval
-    spans: MeanInterval
+    characters: MeanInterval | None
+    spans: MeanInterval | None
     claims: MeanInterval | None
 
 
@@ -80,12 +81,23 @@ class RateGroup:
 
 
 class RateDifference(NamedTuple):
-    """Two groups on the ``n`` questions that both answered: rate of ``a`` minus rate of ``b``."""
+    """Two groups on the ``n`` questions that both answered: rate of ``a`` minus rate of ``b``.
+
+    It is of ``characters``; of ``answers`` where no annotation marks a place.
+    """
 
     a: str
     b: str
     n: int
-    characters: MeanDifference
+    characters: MeanDifference | None
+    answers: MeanDifference | None = None
+
+    @property
+    def rate(self) -> MeanDifference:
+        """The difference that there is."""
+        difference = self.characters or self.answers
+        assert difference is not None
+        return difference
 
 
 @dataclass(frozen=True)
@@ -93,7 +105,8 @@ class RateReport(ResultViews):
     """Rates by group, the lowest share of characters first.
 
     ``annotators`` are those whose labels were counted; ``unlabelled`` is the number of items that
-    none of them has finished. ``remarks`` say what the intervals do not, in sentences. ``is_raw``
+    none of them has finished; of ``unplaced`` items nobody says more than whether the answer is
+    hallucinated. ``remarks`` say what the intervals do not, in sentences. ``is_raw``
     says that detectors marked: then these are shares and no rates. ``corrected`` are the rates
     where a measurement of the dataset has them.
     """
@@ -106,6 +119,7 @@ class RateReport(ResultViews):
     remarks: tuple[str, ...] = ()
     is_raw: bool = False
     corrected: tuple[ResultTable, ...] = ()
+    unplaced: int = 0
 
     @property
     def measures(self) -> list[str]:
@@ -118,6 +132,14 @@ class RateReport(ResultViews):
         names += " and others" if len(self.annotators) > _NAMED else ""
         labels = dict.fromkeys(label for group in self.groups for label in group.labels)
         left_out = f"{self.unlabelled:,} items that nobody of these has finished are left out."
+        n = sum(group.n for group in self.groups)
+        unplaced = (
+            f"{self.unplaced:,} of {counted(n, 'answer')} have a verdict and no marked place; "
+            "rates of characters and spans are of the others."
+        )
+        if not any(group.rates.characters for group in self.groups):
+            unplaced = "Nobody marked places: there are no rates of characters and spans."
+        measure = measure if measure in self.measures else "answers"
         heading = f"Marked by {names}" if self.is_raw else "Hallucinations"
         by = "" if self.is_raw else f" according to {names}"
         rates = table_of(
@@ -137,7 +159,11 @@ class RateReport(ResultViews):
                 )
                 for at, label in enumerate(labels)
             ),
-            remarks=(*self.remarks, *([left_out] if self.unlabelled else [])),
+            remarks=(
+                *self.remarks,
+                *([left_out] if self.unlabelled else []),
+                *([unplaced] if self.unplaced else []),
+            ),
             chart=Chart(kind="dots", x=measure, y="value"),
         )
         return (*self.corrected, rates, *([self._pair_table()] if self.pairs else []))
@@ -153,16 +179,19 @@ class RateReport(ResultViews):
         return figures_of(**vars(self) | {"groups": groups, "pairs": pairs, "corrected": corrected})
 
     def _pair_table(self) -> ResultTable:
-        characters = MEASURES["characters"].model_copy(update={"unit": "difference", "digits": 3})
+        is_placed = any(pair.characters for pair in self.pairs)
+        measure = "characters" if is_placed else "answers"
+        column = MEASURES[measure].model_copy(update={"unit": "difference", "digits": 3})
+        what = "share of an answer's characters" if is_placed else "share of hallucinated answers"
         return table_of(
             f"rates-{self.field}-pairs",
-            "On the same questions: share of an answer's characters, paired",
+            f"On the same questions: {what}, paired",
             self.pairs,
             (column_of("text", "Value"), lambda pair: pair.a),
             (column_of("text", "minus"), lambda pair: pair.b),
             (column_of("count", "Common questions"), lambda pair: pair.n),
-            (characters, lambda pair: difference_cells(pair.characters)[0]),
-            (P_VALUE, lambda pair: pair.characters.p),
+            (column, lambda pair: difference_cells(pair.rate)[0]),
+            (P_VALUE, lambda pair: pair.rate.p),
             remarks=(f"p by Holm's correction for {counted(len(self.pairs), 'comparison')}.",),
         )
 
@@ -213,8 +242,9 @@ def _by_label(labels: Sequence[str]) -> Values:
     """Return a function that divides a record into one for the spans of each label."""
 
     def parts(record: Record) -> Iterable[tuple[str, Record]]:
+        placed = [a for a in record.annotations if not a.is_verdict_only]
         for label in labels:
-            annotations = tuple(_only(annotation, label) for annotation in record.annotations)
+            annotations = tuple(_only(annotation, label) for annotation in placed)
             yield label, record.model_copy(update={"annotations": annotations})
 
     return parts
@@ -224,7 +254,8 @@ def _only(annotation: Annotation, label: str) -> Annotation:
     spans = tuple(span for span in annotation.spans if span.label == label)
     hard = intersection(hard_of(annotation), spans)
     hard_intervals = tuple(Interval(start=start, end=end) for start, end in hard)
-    return annotation.model_copy(update={"spans": spans, "hard": hard_intervals, "claims": ()})
+    kept = {"spans": spans, "hard": hard_intervals, "claims": (), "answer_hallucinated": None}
+    return annotation.model_copy(update=kept)
 
 
 def _by_field(field: str) -> Values:

@@ -59,7 +59,7 @@ def show_rates(summary: DatasetSummary) -> None:
     measure = st.segmented_control(
         "Share" if report.is_raw else "Rate",
         report.measures,
-        default="characters",
+        default=report.measures[0] if "characters" not in report.measures else "characters",
         required=True,
         format_func=lambda name: RATES[name].title,
         key="spanlab.rate",

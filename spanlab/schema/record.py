@@ -158,11 +158,18 @@ class Annotation(FrozenModel):
     others. ``note`` is a remark on the whole, or why it failed. ``trace`` tells what a detector
     did, step by step. ``guidelines`` is the version of the dataset's guidelines that a person had.
     ``responses`` are those to what the dataset asks of each answer, by name.
+
+    ``answer_hallucinated`` is what the annotator said of the answer as a whole, None if nothing;
+    ``answer_prob`` in [0, 1] is how likely the answer is hallucinated, where the annotator has a
+    number of its own for that. ``hallucinated`` and ``hallucination_prob`` put these together with
+    the spans.
     """
 
     annotator: Name
     kind: AnnotatorKind
     status: Status = Status.DONE
+    answer_hallucinated: bool | None = None
+    answer_prob: Probability | None = None
     spans: tuple[Span, ...] = ()
     hard: tuple[Interval, ...] | None = None
     rejected: tuple[Span, ...] = ()
@@ -183,6 +190,8 @@ class Annotation(FrozenModel):
             annotator: str,
             kind: AnnotatorKind | KindName,
             status: Status | StatusName = ...,
+            answer_hallucinated: bool | None = ...,
+            answer_prob: float | None = ...,
             spans: Iterable[Span] = ...,
             hard: Iterable[Interval] | None = ...,
             rejected: Iterable[Span] = ...,
@@ -205,6 +214,48 @@ class Annotation(FrozenModel):
         if self.status is Status.FAILED and not self.note:
             raise ValueError("a failed annotation needs a note that says why")
         return self
+
+    @property
+    def hallucinated(self) -> bool | None:
+        """The verdict on the whole answer; None where the annotation is not finished.
+
+        Marked characters decide; without any, what was said of the answer does. An annotation that
+        is finished, marks nothing and says nothing means that nothing is hallucinated.
+        """
+        if self.status is not Status.DONE:
+            return None
+        return self._marks_characters or bool(self.answer_hallucinated)
+
+    @property
+    def hallucination_prob(self) -> float | None:
+        """How likely the answer is hallucinated, in [0, 1]; None where it is not finished.
+
+        It is the annotation's own ``answer_prob``; else that of its likeliest span; without spans 1
+        for a hallucinated answer and 0 for any other.
+        """
+        if self.status is not Status.DONE:
+            return None
+        if self.answer_prob is not None:
+            return self.answer_prob
+        if self.spans:
+            return max([span.prob for span in self.spans])
+        return float(bool(self.answer_hallucinated))
+
+    @property
+    def is_verdict_only(self) -> bool:
+        """Whether it says of the whole answer what it says, and marks no place in it."""
+        return self.answer_hallucinated is not None and not self.spans and not self.hard
+
+    @property
+    def contradicts_itself(self) -> bool:
+        """Whether it calls the whole answer right and marks characters of it."""
+        return self.answer_hallucinated is False and self._marks_characters
+
+    @property
+    def _marks_characters(self) -> bool:
+        if self.hard is not None:
+            return bool(self.hard)
+        return any(span.prob > 0.5 for span in self.spans)
 
     def check(self, item: Item) -> None:
         """Check that every quote of this annotation is where it says it is in ``item``.

@@ -115,7 +115,9 @@ def score_claims(claims: Sequence[JudgedClaim], *, keep_inconclusive: bool = Fal
     resampled = np.concatenate([drawn @ flat for drawn in weights(len(names), _NAME)])
     samples = _figures(resampled.reshape(-1, *whole.shape))
     observed = _figures(whole[None])[0]
-    accuracy, balanced, f1 = (_mean(observed[at], samples[:, at], len(names)) for at in range(3))
+    accuracy, balanced, f1 = (
+        resampled_mean(observed[at], samples[:, at], len(names)) for at in range(3)
+    )
     both = {claim.predicted for claim in claims if claim.predicted} | {*classes}
     share = len(classes) / len(both)
     return ClaimReport(
@@ -126,7 +128,7 @@ def score_claims(claims: Sequence[JudgedClaim], *, keep_inconclusive: bool = Fal
         accuracy=accuracy,
         balanced_accuracy=balanced,
         macro_f1=f1,
-        macro_f1_all=_mean(share * observed[2], share * samples[:, 2], len(names)),
+        macro_f1_all=resampled_mean(share * observed[2], share * samples[:, 2], len(names)),
         auroc=_auroc([claim for claim in claims if claim.support is not None]),
         verdicts=_by_verdict(classes, whole),
     )
@@ -204,8 +206,8 @@ def compare_macro_f1(a: Sequence[JudgedClaim], b: Sequence[JudgedClaim]) -> Macr
     difference = observed[0] - observed[1]
     low, high = interval(resampled[0] - resampled[1])
     return MacroF1s(
-        a=_mean(observed[0], resampled[0], len(names)),
-        b=_mean(observed[1], resampled[1], len(names)),
+        a=resampled_mean(observed[0], resampled[0], len(names)),
+        b=resampled_mean(observed[1], resampled[1], len(names)),
         difference=MeanDifference(
             difference=difference, low=low, high=high, p=p_value(difference, swapped)
         ),
@@ -217,7 +219,7 @@ def coarse(verdict: str, used: Collection[str | None]) -> str:
     return _COARSE.get(verdict, verdict) if "not-supported" in used else verdict
 
 
-def _mean(observed: float, samples: Table, items: int) -> MeanInterval:
+def resampled_mean(observed: float, samples: Table, items: int) -> MeanInterval:
     """Return a figure with its interval, which reaches at least as far as Wilson's of a share.
 
     Resampling items that are all right says that all others are, too.
@@ -300,12 +302,12 @@ def _auroc(claims: Sequence[JudgedClaim]) -> MeanInterval | None:
     rows = {name: row for row, name in enumerate(names)}
     item = np.array([rows[claims[at].item] for at in order])
     drawn = weights(len(names), _NAME)
-    samples = np.concatenate([_area(weight[:, item], positive, levels) for weight in drawn])
-    observed = _area(np.ones((1, len(claims))), positive, levels)[0]
-    return _mean(float(observed), samples, len(names))
+    samples = np.concatenate([areas(weight[:, item], positive, levels) for weight in drawn])
+    observed = areas(np.ones((1, len(claims))), positive, levels)[0]
+    return resampled_mean(float(observed), samples, len(names))
 
 
-def _area(weight: Table, positive: NDArray[np.bool_], levels: NDArray[np.intp]) -> Table:
+def areas(weight: Table, positive: NDArray[np.bool_], levels: NDArray[np.intp]) -> Table:
     """Return the weighted area by row, claims sorted by score; NaN where a side has no weight."""
     high = np.add.reduceat(weight * positive, levels, axis=1)
     low = np.add.reduceat(weight * ~positive, levels, axis=1)

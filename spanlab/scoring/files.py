@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -21,14 +21,16 @@ from spanlab.output.tables import (
     MeanInterval,
     ResultTable,
     ResultViews,
+    column_of,
     columns_of,
     figures_of,
     several,
 )
-from spanlab.scoring.comparison import MeanDifference, ReportComparison, compare
+from spanlab.scoring.answer_scores import AnswerEvaluation, evaluate_answers
+from spanlab.scoring.comparison import MeanDifference, ReportComparison, compare, paired
 from spanlab.scoring.report import ScoreMeans, ScoreReport, score, score_by
 from spanlab.scoring.spans import METRICS, mark_all, mark_none, score_item
-from spanlab.text.labels import ItemLabels
+from spanlab.text.labels import AnswerVerdict, ItemLabels
 
 SCORES: Final = {
     key: Column(key=key, title=metric.title, unit="score", about=metric.about)
@@ -43,31 +45,70 @@ _MAIN: Final = ("iou", "corr")  # which have intervals in a table of files
 class ScoreEvaluation(ResultViews):
     """Scores of a prediction, beside what marking everything and marking nothing would get.
 
-    ``missing`` are gold ids without a prediction, ``extra`` predicted ids without gold; neither
-    takes part in the scores. ``against`` compares with a second prediction, if one was given.
-    ``more`` are means of further metrics: by the metric's name, then by language or "macro".
+    ``report``, ``everything`` and ``nothing`` are of the items of which both sides mark places, and
+    None without any; of the other ``unplaced`` items a side says whether the answer is hallucinated
+    and no more. ``answers`` has the scores of verdicts on all answers. ``missing`` are gold ids
+    without a prediction, ``extra`` predicted ids without gold; neither takes part in the scores.
+    ``against`` compares spans with a second prediction, if one was given, ``answers_against`` the
+    shares of answers judged right. ``more`` are means of further metrics: by the metric's name,
+    then by language or "macro".
     """
 
-    report: ScoreReport
-    everything: ScoreReport
-    nothing: ScoreReport
-    missing: tuple[str, ...]
-    extra: tuple[str, ...]
+    report: ScoreReport | None
+    everything: ScoreReport | None
+    nothing: ScoreReport | None
+    answers: AnswerEvaluation
+    missing: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
     against: ReportComparison | None = None
+    answers_against: MeanDifference | None = None
     more: Mapping[str, Mapping[str, MeanInterval]] = field(default_factory=dict)
+    unplaced: int = 0
 
     @property
     def macro(self) -> ScoreMeans:
-        """The means over languages, every language counting the same."""
+        """The means over languages, every language counting the same.
+
+        Raises:
+            InputError: no item has marked places on both sides.
+        """
+        if self.report is None:
+            raise InputError(
+                "no item has marked places on both sides: there are scores of whole answers alone",
+                expected="`answers` of this result",
+            )
         return self.report.macro
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return scores by language and macro, the baselines, and the comparison, if any."""
+        first, *others = self.answers.tables()
+        if self.report is not None:
+            first, others = self._span_table(self.report), [*self._baselines(), first, *others]
+        if self.against is not None:
+            others.append(difference_table(self.against))
+        if self.answers_against is not None:
+            others.append(_right_table(self.answers_against, self.answers.total.n))
+        return (first.model_copy(update={"remarks": self._remarks()}), *others)
+
+    def _remarks(self) -> tuple[str, ...]:
         left_out = (
             (self.missing, "gold item", "without a prediction: not scored"),
             (self.extra, "predicted item", "without gold labels: not scored"),
         )
-        scores = ResultTable(
+        remarks = [
+            f"{counted(len(ids), noun)} {why}: {named_ids(ids)}"
+            for ids, noun, why in left_out
+            if ids
+        ]
+        if self.unplaced:
+            remarks.append(
+                f"No IoU and Corr of {counted(self.unplaced, 'answer')} that one side judges as a "
+                "whole, without a place."
+            )
+        return tuple(remarks)
+
+    def _span_table(self, report: ScoreReport) -> ResultTable:
+        return ResultTable(
             key="scores",
             title="Scores by language, with 95 % bootstrap intervals",
             columns=(LANGUAGE, ITEMS, *SCORES.values(), *columns_of("score", *self.more)),
@@ -79,32 +120,33 @@ class ScoreEvaluation(ResultViews):
                         for mean_by_language in self.more.values()
                     ),
                 )
-                for lang, score_means in _by_language(self.report)
-            ),
-            remarks=tuple(
-                f"{counted(len(ids), noun)} {why}: {named_ids(ids)}"
-                for ids, noun, why in left_out
-                if ids
+                for lang, score_means in _by_language(report)
             ),
         )
-        differences = [] if self.against is None else [difference_table(self.against)]
-        return (scores, self._baselines(), *differences)
 
     def figures(self) -> dict[str, Any]:
         """Return all figures, those of every item included."""
-        more = {"more": self.more} if self.more else {}
+        more: dict[str, Any] = {"more": self.more} if self.more else {}
+        if self.report is not None and self.everything is not None and self.nothing is not None:
+            more |= {
+                **_means(self.report),
+                "items": {item.id: item.model_dump(exclude={"id"}) for item in self.report.items},
+                "mark_all": _means(self.everything),
+                "mark_none": _means(self.nothing),
+            }
+        if self.answers_against is not None:
+            more["answers_against"] = self.answers_against
         return figures_of(
-            **_means(self.report),
-            items={item.id: item.model_dump(exclude={"id"}) for item in self.report.items},
-            mark_all=_means(self.everything),
-            mark_none=_means(self.nothing),
+            **more,
+            answers=self.answers.figures(),
             missing=self.missing,
             extra=self.extra,
             against=self.against,
-            **more,
         )
 
-    def _baselines(self) -> ResultTable:
+    def _baselines(self) -> tuple[ResultTable, ...]:
+        if self.everything is None or self.nothing is None:
+            return ()
         sides = {"all": "All marked", "none": "None marked"}
         columns = [
             Column(key=f"{key}-{metric}", title=f"{title}: {SCORES[metric].title}", unit="score")
@@ -112,15 +154,23 @@ class ScoreEvaluation(ResultViews):
             for metric in _MAIN
         ]
         baselines = zip(_by_language(self.everything), _by_language(self.nothing), strict=True)
-        return ResultTable(
-            key="baselines",
-            title="Baselines",
-            columns=(LANGUAGE, *columns),
-            rows=tuple(
-                (lang, marked.iou.mean, marked.corr.mean, unmarked.iou.mean, unmarked.corr.mean)
-                for (lang, marked), (_, unmarked) in baselines
-            ),
+        rows = tuple(
+            (lang, marked.iou.mean, marked.corr.mean, unmarked.iou.mean, unmarked.corr.mean)
+            for (lang, marked), (_, unmarked) in baselines
         )
+        columns = [LANGUAGE, *columns]
+        return (ResultTable(key="baselines", title="Baselines", columns=columns, rows=rows),)
+
+
+def _right_table(difference: MeanDifference, n: int) -> ResultTable:
+    """Return by how much more answers a system judges right than another."""
+    column = column_of("difference", "Judged right", "right")
+    return ResultTable(
+        key="answer-differences",
+        title="Whole answers: PRED minus --against, paired",
+        columns=(ITEMS, column, P_VALUE),
+        rows=((n, *difference_cells(difference)),),
+    )
 
 
 def difference_cells(difference: MeanDifference) -> tuple[Cell, Cell]:
@@ -211,21 +261,81 @@ def score_files(
     """
     gold = _labels(golds, gold_annotator, "gold")
     predicted = _labels(predictions, annotator, "prediction")
-    report = _score(predicted, gold, predictions, golds)
     second = _labels(against, annotator, "prediction")
-    common = [gold[name].labels for name in gold if name in predicted]
-    return ScoreEvaluation(
-        report=report,
-        everything=score((labels, mark_all(labels)) for labels in common),
-        nothing=score((labels, mark_none(labels)) for labels in common),
+    pairs = _pairs(predicted, gold, predictions, golds)
+    others = _pairs(second, gold, against, golds) if against else None
+    try:
+        evaluation = evaluate(pairs, metrics=metrics, against=others)
+    except InputError:
+        for side in (predicted, second):
+            for name in gold.keys() & side.keys():
+                _check(gold[name], side[name])
+        raise
+    return replace(
+        evaluation,
         missing=tuple(name for name in gold if name not in predicted),
         extra=tuple(name for name in predicted if name not in gold),
-        against=compare(report, _score(second, gold, against, golds)) if against else None,
-        more=more_means(
-            [(gold[name].labels, predicted[name].labels) for name in gold if name in predicted],
-            named_metrics(metrics),
-        ),
     )
+
+
+LabelPairs: TypeAlias = Sequence[tuple[ItemLabels, ItemLabels]]
+
+
+def evaluate(
+    pairs: LabelPairs,
+    *,
+    metrics: Iterable[SpanMetric | str] = (),
+    against: LabelPairs | None = None,
+) -> ScoreEvaluation:
+    """Return all scores that labels allow.
+
+    Args:
+        pairs: gold labels and prediction of each item, at least one.
+        metrics: further ones of spans, or their names in packages.
+        against: the same of a second system, for a paired test.
+
+    Raises:
+        InputError: a pair does not fit (see ``score_item``), or an id is repeated.
+        UsageError: no installed package has a metric of this name.
+    """
+    placed, second = placed_pairs(pairs), placed_pairs(against or ())
+    report = score(placed) if placed else None
+    named = named_metrics(metrics)
+    is_compared = report is not None and bool(second)
+    return ScoreEvaluation(
+        report=report,
+        everything=score((gold, mark_all(gold)) for gold, _ in placed) if placed else None,
+        nothing=score((gold, mark_none(gold)) for gold, _ in placed) if placed else None,
+        answers=evaluate_answers(verdict_pairs(pairs)),
+        against=compare(report, score(second)) if report and is_compared else None,
+        answers_against=None if against is None else _right_answers(pairs, against),
+        more=more_means(placed, named) if placed else {},
+        unplaced=len(pairs) - len(placed),
+    )
+
+
+def placed_pairs(pairs: LabelPairs) -> LabelPairs:
+    """Return the pairs in which both sides mark places, or say that there are none to mark."""
+    return [pair for pair in pairs if all(labels.verdict.is_placed for labels in pair)]
+
+
+def verdict_pairs(pairs: LabelPairs) -> dict[str, list[tuple[AnswerVerdict, AnswerVerdict]]]:
+    """Return the gold verdict and the predicted one of each answer, by language."""
+    verdicts: dict[str, list[tuple[AnswerVerdict, AnswerVerdict]]] = {}
+    for gold, predicted in pairs:
+        verdicts.setdefault(gold.lang, []).append((gold.verdict, predicted.verdict))
+    return verdicts
+
+
+def _right_answers(pairs: LabelPairs, against: LabelPairs) -> MeanDifference | None:
+    """Return how much more answers the first judges right; None if they share no item."""
+    others = {gold.id: predicted for gold, predicted in against}
+    right = [
+        [said.verdict.hallucinated == gold.verdict.hallucinated for said in (one, others[gold.id])]
+        for gold, one in pairs
+        if gold.id in others
+    ]
+    return paired(*zip(*right, strict=True)) if right else None
 
 
 def more_means(
@@ -265,12 +375,13 @@ def package_metrics() -> tuple[dict[str, SpanMetric], tuple[str, ...]]:
     return found, tuple(broken)
 
 
-def _score(
+def _pairs(
     predicted: Mapping[str, _FoundLabels],
     gold: Mapping[str, _FoundLabels],
     prediction_files: Sequence[Path],
     gold_files: Sequence[Path],
-) -> ScoreReport:
+) -> LabelPairs:
+    """Return the labels of both sides of the items that both have, each checked."""
     common = [name for name in gold if name in predicted]
     if not common:
         raise InputError(
@@ -278,12 +389,7 @@ def _score(
             found=f"{_example(predicted)} and {_example(gold)}",
             expected="predictions and gold labels of the same items, joined by their full id",
         )
-    try:
-        return score((gold[name].labels, predicted[name].labels) for name in common)
-    except InputError:
-        for name in common:
-            _check(gold[name], predicted[name])
-        raise
+    return [(gold[name].labels, predicted[name].labels) for name in common]
 
 
 def _check(gold: _FoundLabels, predicted: _FoundLabels) -> None:

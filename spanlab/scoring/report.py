@@ -192,7 +192,7 @@ def bootstrap(values: Table, lang: str) -> Table:
     present = ~np.isnan(values)
     filled = np.where(present, values, 0.0)
     if items > _MANY:
-        generator = _generator(lang, "bootstrap")
+        generator = seeded(lang, "bootstrap")
         centre = means(values)
         squares = np.where(present, (values - centre) ** 2, 0.0)
         return _normal(generator, centre, np.sum(squares, axis=0), present.sum(axis=0))
@@ -215,13 +215,13 @@ def weights(items: int, name: str) -> Iterator[Table]:
     """
     if items <= _FEW:
         return iter((_drawn_once(items, name),))
-    return _drawn(_generator(name, "bootstrap"), items)
+    return _drawn(seeded(name, "bootstrap"), items)
 
 
 @lru_cache(maxsize=16)
 def _drawn_once(items: int, name: str) -> Table:
     """Return all samples of a few items: annotators of the same items share them."""
-    (drawn,) = _drawn(_generator(name, "bootstrap"), items)
+    (drawn,) = _drawn(seeded(name, "bootstrap"), items)
     drawn.flags.writeable = False
     return drawn
 
@@ -243,7 +243,7 @@ def flipped(differences: Table, lang: str) -> Table:
     items = len(differences)
     filled = np.nan_to_num(differences)
     present = np.sum(~np.isnan(differences), axis=0)
-    generator = _generator(lang, "flipped")
+    generator = seeded(lang, "flipped")
     if items > _MANY:
         centre = _divide(np.zeros(filled.shape[1]), present)
         return _normal(generator, centre, np.sum(filled**2, axis=0), present)
@@ -263,7 +263,7 @@ def swaps(items: int, name: str) -> Iterator[Table]:
         items: how many there are, at least one.
         name: what is resampled; the same name gives the same draws.
     """
-    generator = _generator(name, "swapped")
+    generator = seeded(name, "swapped")
     for rows in _chunks(items):
         yield generator.integers(2, size=(rows, items)).astype(np.float64)
 
@@ -339,7 +339,8 @@ def p_value(observed: float, samples: Table) -> float:
     return float((1 + np.count_nonzero(as_far)) / (1 + len(samples)))
 
 
-def _generator(lang: str, purpose: str) -> np.random.Generator:
+def seeded(lang: str, purpose: str) -> np.random.Generator:
+    """Return the generator of a purpose and a name, always the same."""
     return np.random.default_rng([_SEED, *f"{purpose} {lang}".encode()])
 
 

@@ -212,12 +212,12 @@ def mark_all(gold: ItemLabels) -> ItemLabels:
     if gold.length == 0:
         return mark_none(gold)
     whole = Extent(0, gold.length)
-    return replace(gold, soft=(SoftLabel(*whole, 1.0),), hard=(whole,), raters=())
+    return replace(gold, soft=(SoftLabel(*whole, 1.0),), hard=(whole,), raters=(), answer=None)
 
 
 def mark_none(gold: ItemLabels) -> ItemLabels:
     """Return a prediction that marks nothing."""
-    return replace(gold, soft=(), hard=(), raters=())
+    return replace(gold, soft=(), hard=(), raters=(), answer=None)
 
 
 def _share(part: Floats, whole: Floats, either: Floats) -> Floats:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import combinations, pairwise
@@ -151,14 +151,27 @@ class SoftLabel(NamedTuple):
     prob: float
 
 
+class AnswerVerdict(NamedTuple):
+    """What an annotator says of a whole answer.
+
+    ``prob`` in [0, 1] is how likely it is hallucinated. ``is_placed`` is False where the annotator
+    says no more than that, and marks no place.
+    """
+
+    hallucinated: bool
+    prob: float
+    is_placed: bool = True
+
+
 @dataclass(frozen=True)
 class ItemLabels:
     """The labels of one item, as a scorer needs them.
 
     ``soft`` is flattened and ``hard`` merged, both in characters of the answer. ``raters`` holds
     one merged list per annotator, where single annotators are known. ``length`` is the answer's
-    length in characters, None in a submission that comes without its answers. Lists that are not
-    sorted and merged raise a ValueError.
+    length in characters, None in a submission that comes without its answers. ``answer`` is what an
+    annotation says of the whole answer; None for labels that are in no annotation. Lists that are
+    not sorted and merged raise a ValueError.
     """
 
     id: str
@@ -167,6 +180,14 @@ class ItemLabels:
     hard: tuple[Extent, ...]
     raters: tuple[tuple[Extent, ...], ...] = ()
     length: int | None = None
+    answer: AnswerVerdict | None = field(default=None, compare=False)
+
+    @property
+    def verdict(self) -> AnswerVerdict:
+        """The verdict on the whole answer; of labels alone as ``Annotation`` has it by default."""
+        if self.answer is not None:
+            return self.answer
+        return AnswerVerdict(bool(self.hard), max([label.prob for label in self.soft], default=0.0))
 
     def __post_init__(self) -> None:
         """Check the order that everything built on these labels relies on."""
@@ -276,6 +297,11 @@ def labels_in(
         hard=tuple(hard_of(annotation)) if hard is None else hard,
         raters=raters,
         length=len(item.answer),
+        answer=AnswerVerdict(
+            bool(annotation.hallucinated),
+            annotation.hallucination_prob or 0.0,
+            is_placed=not annotation.is_verdict_only,
+        ),
     )
 
 

@@ -164,7 +164,8 @@ _READ: dict[str, Callable[[dict[str, Any]], Any]] = {
 def _is_marked(annotation: dict[str, Any]) -> bool:
     claims = annotation.get("claims", [])
     wrong = any(claim.get("verdict") in _WRONG for claim in claims)
-    return bool(annotation.get("spans") or annotation.get("hard") or wrong)
+    called = annotation.get("answer_hallucinated")
+    return bool(annotation.get("spans") or annotation.get("hard") or wrong or called)
 
 
 def _fields_problem(want: dict[str, Any], records: list[dict[str, Any]]) -> str:

@@ -12,7 +12,7 @@ from full_record import full_record
 
 from spanlab.base.errors import InputError
 from spanlab.formats import ReadOptions, detect, read, write
-from spanlab.formats.known.claims import verdict_of
+from spanlab.formats.verdict_words import verdict_of
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Verdict
 
 
@@ -54,7 +54,8 @@ def test_a_table_of_claims_is_read_as_its_lines_are(tmp_path: Path) -> None:
     )
     assert judged.annotations[0].claims[0].verdict == "supported"
     assert (open_.item.id, open_.annotations) == ("claim-4", ())
-    (mapped, _) = read(path, ReadOptions(columns={"answer": "claim"}))
+    options = ReadOptions(columns={"answer": "claim"}, hallucinated_if=("none",))
+    (mapped, _) = read(path, options)
     assert (mapped.item.meta["label"], mapped.annotations) == ("true", ())
 
 

@@ -17,8 +17,9 @@ from pydantic import BaseModel, Field, JsonValue
 
 from spanlab.doors import Export
 from spanlab.formats.files import FileRow
-from spanlab.formats.known.claims import COUNTED, verdict_of
+from spanlab.formats.known.claims import COUNTED
 from spanlab.formats.reader import FormatEntry, FormatReader, checked
+from spanlab.formats.verdict_words import verdict_of
 from spanlab.schema import (
     HALLUCINATED,
     Annotation,

@@ -5,14 +5,15 @@
     {"prompt": …, "response": …, "claims": [text, …], "claim_labels": […]}    FactCheck-Bench
     {"claim": …, "id": …, "evidence": {document: [{"label": …}]}, "cited_doc_ids": […]}    SciFact
 
-``label`` says what the claim is (see ``VERDICTS``; true and false, 1 and 0, too); null or absent is
-no gold label. The claim becomes the answer of an item and its one gold claim; as nothing says which
-of its words are wrong, all of a claim that counts as hallucinated is marked. ``question``,
-``prompt``, or a ``context`` that asks, is the question; ``evidence``, ``doc``, ``document``,
-``context`` and the like are passages, if they are texts. All other fields stay in ``meta``, such as
-AVeriTeC's speaker and date, and its questions with answers, which a detector is to find by itself.
-Of a line with several claims each is an item. HoVer's and FEVEROUS's files are read as they are;
-where ``label`` is null, as in the four-way set of BingCheck, ``raw_label`` counts.
+``label`` says what the claim is (see ``verdict_words``; true and false, 1 and 0, too); null or
+absent is no gold label. The claim becomes the answer of an item and its one gold claim; as nothing
+says which of its words are wrong, all of a claim that counts as hallucinated is marked.
+``question``, ``prompt``, or a ``context`` that asks, is the question; ``evidence``, ``doc``,
+``document``, ``context`` and the like are passages, if they are texts. All other fields stay in
+``meta``, such as AVeriTeC's speaker and date, and its questions with answers, which a detector is
+to find by itself. Of a line with several claims each is an item. HoVer's and FEVEROUS's files are
+read as they are; where ``label`` is null, as in the four-way set of BingCheck, ``raw_label``
+counts.
 
 In CSV ``label`` is the verdict and empty where there is none; ``rejected`` is a verdict that a
 person refused. ``start`` and ``end`` are code points of the answer, quoted in ``words``.
@@ -28,7 +29,6 @@ from typing import Any, Final
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from spanlab.base.errors import InputError
 from spanlab.doors import Export
 from spanlab.formats.cells import passages_in
 from spanlab.formats.columns import words_of
@@ -45,6 +45,7 @@ from spanlab.formats.reader import (
     language,
     parse_list,
 )
+from spanlab.formats.verdict_words import verdict_of
 from spanlab.output.csv_text import write_rows
 from spanlab.output.figures import counted
 from spanlab.schema import (
@@ -55,36 +56,8 @@ from spanlab.schema import (
     Item,
     Record,
     Span,
-    Verdict,
 )
 
-VERDICTS: Final[dict[str, Verdict]] = {
-    **dict.fromkeys(
-        ("supported", "supports", "support", "true", "entailment", "entailed", "yes", "s"),
-        "supported",
-    ),
-    **dict.fromkeys(("consistent", "faithful", "factual", "correct", "accurate"), "supported"),
-    **dict.fromkeys(("refuted", "refutes", "refute", "false", "contradict"), "refuted"),
-    **dict.fromkeys(("contradicts", "contradicted", "contradiction"), "refuted"),
-    **dict.fromkeys(
-        ("not enough evidence", "not enough info", "not enough information", "nei", "neutral"),
-        "not-enough-evidence",
-    ),
-    **dict.fromkeys(("conflicting", "conflicting evidence/cherrypicking"), "conflicting"),
-    **dict.fromkeys(
-        ("not supported", "unsupported", "not fully supported", "partially supported", "ns"),
-        "not-supported",
-    ),
-    **dict.fromkeys(("inconsistent", "unfaithful", "incorrect", "inaccurate"), "not-supported"),
-    **dict.fromkeys(("hallucinated", "hallucination", "not entailed"), "not-supported"),
-    **dict.fromkeys(("not attributable", "not fully attributable"), "not-supported"),
-    **dict.fromkeys(("attributable", "fully attributable"), "supported"),
-    **dict.fromkeys(("not entailment", "non factual", "nonfactual", "unfactual"), "not-supported"),
-    # A number says whether the claim is supported, as in LLM-AggreFact; "no" says as much.
-    "1": "supported",
-    **dict.fromkeys(("0", "no"), "not-supported"),
-    "inconclusive": "inconclusive",
-}
 _ASKS: Final = ("?", "？", "؟")  # a context that ends so is what was asked, as in FacTool
 _EVIDENCE: Final = (  # fields with the texts that a claim is judged by, in this order
     *("evidence", "doc", "docs", "document", "documents", "passages", "passage", "contexts"),
@@ -312,27 +285,6 @@ def _split_claims(row: FileRow) -> Iterator[FileRow]:
         own = claim if isinstance(claim, dict) else {"claim": claim, "label": label}
         name = f"{line.id or COUNTED.format(row.line)}-{number}"
         yield row._replace(beginning=json.dumps(shared | {"id": name} | own).encode())
-
-
-def verdict_of(label: str | bool | int | float, *, field: str = "label") -> Verdict:
-    """Return the verdict that a label of a dataset means; ``field`` is where it stands.
-
-    Raises:
-        InputError: it means none that is known.
-    """
-    if isinstance(label, float) and label.is_integer():
-        label = int(label)
-    text = str(label).strip().casefold().replace("_", " ").replace("-", " ")
-    verdict = VERDICTS.get(text)
-    if verdict is None:
-        raise InputError(
-            "this label is not a verdict on a claim",
-            field=field,
-            found=str(label),
-            expected="true, false or a verdict such as supported, refuted, not enough evidence, "
-            "conflicting, not supported or inconclusive",
-        )
-    return verdict
 
 
 COLUMNS: Final = (

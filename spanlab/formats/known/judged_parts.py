@@ -19,11 +19,11 @@ from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
-from spanlab.formats.known.claims import verdict_of
 from spanlab.formats.known.json_table import JsonReader
 from spanlab.formats.quotes import span_at
 from spanlab.formats.reader import FormatEntry
-from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Span
+from spanlab.formats.verdict_words import verdict_of
+from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind, Claim, Item, Span
 
 _SEGMENTS, _FACTS, _TAGGED = "segmented_response", "human-atomic-facts", "annotated"
 _SENTENCES, _UNSUPPORTED = "response_sentences", "unsupported_response_sentence_keys"
@@ -59,7 +59,7 @@ class JudgedPartsReader(JsonReader):
     def _gold(self, cells: Mapping[str, Any], marked: Any, item: Item) -> Annotation | None:
         if isinstance(sentences := cells.get("annotations"), list):
             claims = tuple(_facts(sentences, item.answer))
-            return Annotation(annotator="gold", kind=AnnotatorKind.GOLD, claims=claims)
+            return _gold_of(claims=claims)
         if isinstance(tagged := cells.get(_TAGGED), str):
             return _placed(_in_tags(tagged), item.answer)
         if _BIOGRAPHY[0] in cells:
@@ -127,8 +127,17 @@ def _placed(parts: Iterator[tuple[_Part, bool]], answer: str) -> Annotation:
             spans.append(span_at(answer, start, at, _SEGMENTS, label=part.label, note=part.note))
         else:
             claims.append(Claim(text=part.text.strip(), verdict="not-supported", note=part.note))
+    return _gold_of(tuple(spans), tuple(claims))
+
+
+def _gold_of(spans: tuple[Span, ...] = (), claims: tuple[Claim, ...] = ()) -> Annotation:
+    """Return gold labels; an answer with a wrong part is hallucinated, wherever that part is."""
     return Annotation(
-        annotator="gold", kind=AnnotatorKind.GOLD, spans=tuple(spans), claims=tuple(claims)
+        annotator="gold",
+        kind=AnnotatorKind.GOLD,
+        answer_hallucinated=any(claim.verdict in HALLUCINATED for claim in claims) or None,
+        spans=spans,
+        claims=claims,
     )
 
 

@@ -32,9 +32,7 @@ from spanlab.formats.cells import (
     chat_in,
     cited_in,
     gold_in,
-    hallucinated_in,
     is_reply,
-    judging_field,
     passages_in,
     people_in,
     predicted_in,
@@ -78,6 +76,7 @@ from spanlab.formats.threads import (
     thread_in,
     with_roles,
 )
+from spanlab.formats.verdict_columns import VerdictColumns, verdict_columns
 from spanlab.output.figures import counted, named_ids
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record
 
@@ -122,7 +121,7 @@ class MappedReader(reader.FormatReader):
         super().__init__(file, options)
         self._stem = PurePath(file.name).name.split(".")[0]
         self._mapping: dict[str, str] = {}
-        self._judging = ""  # the column that says whether a whole answer is hallucinated
+        self._verdicts = VerdictColumns()
         self._joined = ""  # what became of messages that stand alone
         self._unread: str | None = None  # a column of marks that are not understood
         self._unplaced: list[str] = []  # ids of items whose marked texts are not where one sees
@@ -190,7 +189,7 @@ class MappedReader(reader.FormatReader):
     @property
     def fields(self) -> Mapping[str, str]:
         """Which field of ours is read from each column."""
-        judged = dict.fromkeys(filter(None, (*self.judgements, self._judging)), "labels")
+        judged = dict.fromkeys((*self.judgements, *self._verdicts.counts), "labels")
         return judged | {column: field for field, column in self._mapping.items()}
 
     def source(self, row: FileRow) -> Any:
@@ -228,11 +227,14 @@ class MappedReader(reader.FormatReader):
             self._check_speakers(samples)
             self._mapping = self._map(columns, samples)
             self._unread = unread_marks(self._mapping, samples)
+            self._verdicts = self._find_verdicts(samples)
         for row in self.records():
             yield from self._turns(row)
 
     def finish(self) -> None:
-        """Say what became of messages, and which marked texts have no known place."""
+        """Say what became of messages and verdicts, and which marked texts have no known place."""
+        for told in self._verdicts.told():
+            self._options.on_warning(f"{self._file.name}: {told}")
         if self._speaker != self._options.speaker:
             self._options.on_warning(
                 f"{self._file.name}: {self._speaker} is read as the model, as all other messages "
@@ -328,7 +330,8 @@ class MappedReader(reader.FormatReader):
         gold = self._marks(cells, theirs.get("spans"), item)
         marked = theirs.get("predictions")
         found = marked and predicted_in(marked, names["predictions"], item.answer)
-        return Record(item=item, annotations=tuple(filter(None, (*gold, found))))
+        marked_by = tuple(filter(None, (*gold, found)))
+        return Record(item=item, annotations=self._verdicts.judged(cells, marked_by))
 
     def _marks(
         self, cells: Mapping[str, Any], marked: Any, item: Item
@@ -343,10 +346,11 @@ class MappedReader(reader.FormatReader):
             yield self._gold(cells, marked, item)
 
     def _gold(self, cells: Mapping[str, Any], marked: Any, item: Item) -> Annotation | None:
-        """Return what a record says is hallucinated: its marked texts, or all of its answer."""
+        """Return what a record says is hallucinated: its marked texts, or by its column's name."""
         if marked is None:
-            self._judging = judging_field(cells) or self._judging
-            return hallucinated_in(cells, item.answer, self._mapping.get("answer", ""))
+            if not self._mapping.get("answer", "").lower().startswith("hallucinated"):
+                return None
+            return Annotation(annotator="gold", kind=AnnotatorKind.GOLD, answer_hallucinated=True)
         gold = gold_in(marked, self._mapping["spans"], item.answer)
         self._unplaced += [item.id] if gold is not None and gold.claims else []
         return gold
@@ -356,6 +360,15 @@ class MappedReader(reader.FormatReader):
         column = self._mapping.get(problem.field or "", problem.field or "")
         problem.field = None
         return within(problem, column)
+
+    def _find_verdicts(self, samples: Sequence[Mapping[str, Any]]) -> VerdictColumns:
+        """Return the columns that judge whole answers; none where parts are judged."""
+        if self.judgements or (samples and is_own(samples[0]) and not self._options.columns):
+            return VerdictColumns()
+        try:
+            return verdict_columns(samples, self._mapping, self._options.hallucinated_if)
+        except InputError as error:
+            raise error.at(file=self._file.name) from None
 
     def _check_speakers(self, samples: Sequence[Mapping[str, Any]]) -> None:
         """Refuse chats that name who speaks, as nothing says who of them is the model."""

@@ -1,0 +1,378 @@
+"""Columns that judge whole answers: which they are, who judged, and what their values mean.
+
+A column is understood as a whole. Its name says what yes means ("hallucinated", "is_correct"), or
+its values do ("PASS", "unfaithful"). 0 and 1 under a name that does not say it ("label"), and a
+column of which only some values are known, are refused with the option that says it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import ge, gt, le, lt
+from typing import Any, Final, Literal, NamedTuple
+
+from spanlab.base.errors import InputError, UsageError
+from spanlab.formats.columns import value_at, words_of
+from spanlab.formats.verdict_words import NO, UNDECIDED, VERDICTS, YES, plain_word
+from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind
+
+Polarity = Literal["bad", "good", ""]  # what yes says of the answer; "" where the name does not say
+_BAD: Final = (
+    *("hallucinated", "hallucination", "hallucinations", "hallucinatory", "hallucinates"),
+    *("unfaithful", "ungrounded", "unsupported", "incorrect", "inaccurate", "inconsistent"),
+    *("wrong", "fabricated", "fabrication", "nonfactual", "untruthful"),
+)
+_GOOD: Final = (
+    *("faithful", "grounded", "supported", "factual", "attributable", "truthful", "consistent"),
+    *("correct", "accurate", "thumbs", "thumb"),
+)
+_MEASURES: Final = (  # whose values may be shares, too
+    *("faithfulness", "groundedness", "adherence", "factuality", "truthfulness", "consistency"),
+    *("correctness", "accuracy"),
+)
+_NAMELESS: Final = ("label", "verdict", "judgement", "judgment", "feedback", "rating")
+_CRITERIA: Final = (*_BAD, *_GOOD, *_MEASURES, *_NAMELESS)  # the first one counts before others
+_FILLERS: Final = frozenset(
+    (
+        *(
+            "is",
+            "has",
+            "was",
+            "are",
+            "the",
+            "an",
+            "a",
+            "of",
+            "by",
+            "contains",
+            "answer",
+            "response",
+        ),
+        *("output", "summary", "labels", "score", "flag", "gold", "final", "binary", "overall"),
+        *("begin", "attribution", "value", "model", "llm", "ai", "up", "ground", "truth", "not"),
+        *("non", "annotation", "test"),
+    )
+)
+_NOUNS: Final = frozenset(("answer", "answers", "response", "output", "text", "summary", "option"))
+_PEOPLE: Final = frozenset(
+    (
+        *("human", "user", "expert", "annotator", "rater", "reviewer", "crowd", "worker", "person"),
+        *("people", "customer", "editor", "manual"),
+    )
+)
+_JUDGES: Final = re.compile(
+    r"(?:judge|evaluator|grader|gpt|chatgpt|claude|gemini|llama|mistral|qwen|deepseek|auto"
+    r"|detector|nli|vectara|ragas|deepeval|lynx|hhem)\w*"
+)
+_COUNTED: Final = re.compile(r"\d+\w?|[a-z]")  # which of several: "judge 1", "judge b", "gpt 4o"
+_THUMBS: Final = frozenset(("thumbs", "thumb", "feedback"))  # which users give
+_RULE: Final = re.compile(r"(.+?)\s*(<=|>=|<|>|=)\s*(.+)")
+_ORDERS: Final[dict[str, Callable[[float, float], bool]]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
+_SHOWN: Final = 6  # values that a message names
+_NONE: Final = "none"  # as a rule: no column is read
+
+
+class HallucinatedIf(NamedTuple):
+    """What people say of a column: these values, or numbers on this side, mean hallucinated."""
+
+    column: str
+    sign: str
+    values: tuple[str, ...]
+
+    def applies(self, value: object) -> bool:
+        """Say whether a value means hallucinated; raises InputError for no number to compare."""
+        if self.sign == "=":
+            return plain_word(value) in self.values
+        number = _number(value)
+        if number is None:
+            raise InputError(
+                "--hallucinated-if compares this, and it is not a number",
+                field=self.column,
+                found=value,
+                expected="a number",
+            )
+        return _ORDERS[self.sign](number, float(self.values[0]))
+
+
+def rule_in(text: str) -> HallucinatedIf:
+    """Return what ``label=bad,wrong`` or ``score<0.5`` says; raises UsageError for neither."""
+    rule = _RULE.fullmatch(text.strip())
+    if rule is None or (rule[2] != "=" and _number(rule[3]) is None):
+        raise UsageError(
+            "--hallucinated-if must be column=value, column<number or none, such as label=bad or "
+            f"score<0.5, got {text!r}"
+        )
+    values = tuple(map(plain_word, rule[3].split(","))) if rule[2] == "=" else (rule[3],)
+    return HallucinatedIf(rule[1], rule[2], values)
+
+
+class _Judge(NamedTuple):
+    annotator: str
+    kind: AnnotatorKind
+
+
+@dataclass(frozen=True)
+class VerdictColumn:
+    """A column of verdicts: what its name says, who judged, and its values among the samples."""
+
+    name: str
+    criterion: str
+    owner: tuple[str, ...] = ()
+    polarity: Polarity = ""
+    values: tuple[Any, ...] = field(default=(), repr=False)
+    rules: tuple[HallucinatedIf, ...] = ()
+
+    @property
+    def judge(self) -> _Judge:
+        """Who judged, by the words of the column's name: gold labels where it names nobody."""
+        name = " ".join(self.owner)
+        if any(map(_JUDGES.fullmatch, self.owner)):
+            return _Judge(name, AnnotatorKind.DETECTOR)
+        if name or self.criterion in _THUMBS:
+            return _Judge(name or self.criterion, AnnotatorKind.PERSON)
+        return _Judge("gold", AnnotatorKind.GOLD)
+
+    @property
+    def has_known_owner(self) -> bool:
+        """Whether its name says no more than the criterion and who judged."""
+        return all(_is_judge(word) or _COUNTED.fullmatch(word) for word in self.owner)
+
+    @property
+    def words(self) -> set[str]:
+        """Its different values."""
+        return set(map(plain_word, self.values))
+
+    @property
+    def is_scale(self) -> bool:
+        """Whether its values are numbers of which some are neither 0 nor 1."""
+        numbers = [_number(value) for value in self.values]
+        if None in numbers or not numbers:
+            return False
+        is_share = self.criterion in _MEASURES and any("." in str(v) for v in self.values)
+        return is_share or not self.words <= ({"1", "-1"} if "-1" in self.words else {"0", "1"})
+
+    def meaning(self, value: object) -> bool | None:
+        """Return whether a value means hallucinated; None for one that judges nothing.
+
+        Raises:
+            InputError: it is not known.
+        """
+        if value is None or str(value).strip() == "":
+            return None
+        if self.rules:
+            return any(rule.applies(value) for rule in self.rules)
+        word = plain_word(value)
+        verdict = VERDICTS.get(word)
+        if word in UNDECIDED:
+            return None
+        if verdict in HALLUCINATED or verdict == "supported":
+            return verdict != "supported"
+        if self.polarity and word in YES | NO:
+            return (word in YES) == (self.polarity == "bad")
+        raise _not_understood(self.name, [word])
+
+    def knows(self, value: object) -> bool:
+        """Say whether a value is a verdict, or judges nothing."""
+        try:
+            self.meaning(value)
+        except InputError:
+            return False
+        return True
+
+
+@dataclass(frozen=True)
+class VerdictColumns:
+    """The columns of a file that judge whole answers; ``counts`` is how often each said what."""
+
+    columns: tuple[VerdictColumn, ...] = ()
+    remarks: tuple[str, ...] = ()
+    counts: dict[str, Counter[bool | None]] = field(default_factory=dict)
+
+    def judged(
+        self, cells: Mapping[str, Any], marked: Sequence[Annotation]
+    ) -> tuple[Annotation, ...]:
+        """Return annotations of a record with what its columns say of the whole answer.
+
+        Raises:
+            InputError: a value is not known.
+        """
+        by_name = {annotation.annotator: annotation for annotation in marked}
+        for column in self.columns:
+            value = value_at(cells, column.name)
+            said = column.meaning(value)
+            if value not in (None, ""):
+                self.counts.setdefault(column.name, Counter())[said] += 1
+            judge, own = column.judge, by_name.get(column.judge.annotator)
+            if said is not None and own is None:
+                by_name[judge.annotator] = Annotation(**judge._asdict(), answer_hallucinated=said)
+            elif own is not None and (said or (said is False and own.hallucinated)):
+                # Of an answer that is right, marks that are there and empty say as much.
+                by_name[own.annotator] = own.model_copy(update={"answer_hallucinated": said})
+        return tuple(by_name.values())
+
+    def told(self) -> Iterator[str]:
+        """Yield what was read, with counts, and what was not."""
+        for name, counts in self.counts.items():
+            undecided = f", {counts[None]:,} undecided" if counts[None] else ""
+            yield (
+                f"{name!r} judges whole answers: {counts[True]:,} hallucinated, "
+                f"{counts[False]:,} not{undecided}"
+            )
+        yield from self.remarks
+
+
+def verdict_columns(
+    samples: Sequence[Mapping[str, Any]], taken: Mapping[str, str], rules: Sequence[str]
+) -> VerdictColumns:
+    """Return the columns that judge whole answers.
+
+    Args:
+        samples: some records.
+        taken: columns that are read as something else, by our field. Classes of what is called a
+            text are not refused: it may be no model's answer.
+        rules: what people say of columns (``rule_in``): no other columns are looked at then.
+
+    Raises:
+        InputError: some values of a column are verdicts and others are not, 0 and 1 could mean
+            either, or a column that people name is not there.
+        UsageError: a rule says nothing.
+    """
+    names = dict.fromkeys(name for sample in samples for name in sample)
+    if rules:
+        return VerdictColumns(tuple(_ruled(samples, list(names), rules)))
+    found: list[VerdictColumn] = []
+    remarks: list[str] = []
+    for name in names:
+        values = [sample[name] for sample in samples if sample.get(name) not in (None, "")]
+        column = _column(name, values) if values and name not in taken.values() else None
+        if column is None:
+            continue
+        if column.has_known_owner and (
+            remark := _unclear(column, may_refuse=taken.get("answer") != "text")
+        ):
+            remarks.append(remark)
+        elif not column.is_scale and any(map(column.knows, values)):
+            found.append(column)
+    chosen = _chosen(found)
+    for column in chosen:
+        if unknown := [value for value in column.values if not column.knows(value)]:
+            raise _not_understood(column.name, unknown)
+    if left := [repr(column.name) for column in found if column not in chosen]:
+        remarks.append(f"{', '.join(left)} may judge answers, and is kept in meta; {_OPTION}")
+    return VerdictColumns(tuple(chosen), tuple(remarks))
+
+
+_OPTION: Final = "--hallucinated-if COLUMN=VALUE says which values mean hallucinated"
+
+
+def _column(name: str, values: Sequence[Any]) -> VerdictColumn | None:
+    """Return a column as its name describes it; None if it says nothing of verdicts."""
+    words = words_of(name).split()
+    criterion = next((word for word in _CRITERIA if word in words), None)
+    if words[-1:] and words[-1] in _NOUNS and words[0] not in ("is", "has"):
+        return None  # "correct answer" is one
+    if any(isinstance(value, list | dict) for value in values):
+        return None
+    owner = [word for word in words if word not in _FILLERS and word not in _CRITERIA]
+    polarity: Polarity = "" if criterion in _NAMELESS else "good"
+    if criterion in _BAD:
+        polarity = "bad"
+    if polarity and not {"not", "non"}.isdisjoint(words):
+        polarity = "good" if polarity == "bad" else "bad"
+    if criterion is None:
+        criterion, polarity = _NAMELESS[0], ""
+        if len(owner) < len(words) or not any(map(_is_judge, owner)):
+            return None
+    column = VerdictColumn(name, criterion, tuple(owner), polarity, tuple(values))
+    is_thumb = criterion in ("feedback", "rating") and "-1" in column.words
+    return replace(column, polarity="good") if is_thumb else column
+
+
+def _is_judge(word: str) -> bool:
+    return word in _PEOPLE or _JUDGES.fullmatch(word) is not None
+
+
+def _unclear(column: VerdictColumn, *, may_refuse: bool) -> str:
+    """Return why a column is not read, for people who can say what it means; "" if it is clear.
+
+    Raises:
+        InputError: it has 0 and 1, and its name does not say which is which.
+    """
+    is_named = column.criterion in words_of(column.name).split()
+    shown = named_values(column.values)
+    if column.is_scale and is_named and column.criterion not in ("label", "verdict"):
+        sign = ">" if column.polarity == "bad" else "<"
+        return (
+            f"{column.name!r} has numbers ({shown}) and is kept in meta; "
+            f"--hallucinated-if '{column.name}{sign}NUMBER' makes verdicts of them"
+        )
+    if column.polarity or not is_named or not column.words <= YES | NO:
+        return ""
+    if may_refuse and column.words <= {"0", "1"}:
+        raise InputError(
+            "0 and 1 may mean either",
+            field=column.name,
+            found=shown,
+            expected="a name such as hallucinated or correct; "
+            f"--hallucinated-if {column.name}=1 says which of them means hallucinated, "
+            "--hallucinated-if none that it judges nothing",
+        )
+    return f"{column.name!r} ({shown}) may judge answers, and is kept in meta; {_OPTION}"
+
+
+def _chosen(found: Sequence[VerdictColumn]) -> list[VerdictColumn]:
+    """Return the columns of one criterion: one, or those of several judges."""
+    groups: dict[str, list[VerdictColumn]] = {}
+    for column in sorted(found, key=lambda column: _CRITERIA.index(column.criterion)):
+        group = _NAMELESS[0] if column.criterion in _NAMELESS else column.criterion
+        groups.setdefault(group, []).append(column)
+    for columns in groups.values():
+        chosen = columns if len(columns) > 1 else [one for one in columns if one.has_known_owner]
+        if chosen:
+            by_judge = {column.judge.annotator: column for column in reversed(chosen)}
+            return [column for column in chosen if column in by_judge.values()]
+    return []
+
+
+def _ruled(
+    samples: Sequence[Mapping[str, Any]], names: Sequence[str], rules: Sequence[str]
+) -> Iterator[VerdictColumn]:
+    parsed = [rule_in(rule) for rule in rules if rule.strip().casefold() != _NONE]
+    for name in dict.fromkeys(rule.column for rule in parsed):
+        if all(value_at(sample, name) is None for sample in samples):
+            raise InputError(
+                f"there is no column {name!r} for --hallucinated-if",
+                found=f"the columns {', '.join(map(repr, names))}",
+                expected="one of these columns",
+            )
+        described = _column(name.rpartition(".")[2], [])
+        owner = described.owner if described is not None and described.has_known_owner else ()
+        of_it = tuple(rule for rule in parsed if rule.column == name)
+        yield VerdictColumn(name, described.criterion if described else "", owner, rules=of_it)
+
+
+def _not_understood(column: str, values: Sequence[object]) -> InputError:
+    return InputError(
+        "not all values of this column are known as verdicts",
+        field=column,
+        found=named_values(values),
+        expected="verdicts such as hallucinated, faithful, yes or no; "
+        f"--hallucinated-if {column}=VALUE says which values mean hallucinated, all others being "
+        "right; --hallucinated-if none reads no verdicts",
+    )
+
+
+def named_values(values: Sequence[object]) -> str:
+    """Return the different values of many, the first of them, with commas between."""
+    different = list(dict.fromkeys(map(str, values)))
+    return ", ".join(different[:_SHOWN]) + (", …" if len(different) > _SHOWN else "")
+
+
+def _number(value: object) -> float | None:
+    try:
+        return None if isinstance(value, bool) else float(str(value))
+    except ValueError:
+        return None

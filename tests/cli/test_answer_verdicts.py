@@ -1,0 +1,188 @@
+"""Whole-answer labels (hallucinated: yes or no): read, counted, scored and exported as such."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+WRONG = (1, 4, 7)  # the items of ten whose answers are hallucinated
+
+
+def answers(path: Path, column: str, wrong: object, right: object, **more: Any) -> Path:
+    """Ten answers, three of them called hallucinated in a column."""
+    with path.open("w", encoding="utf-8") as stream:
+        for n in range(10):
+            row = {
+                "id": f"a{n}",
+                "lang": "en",
+                "question": f"Who paid, and when, in case {n}?",
+                "answer": f"Ada paid {n} pounds in 190{n}.",
+                "context": f"Ada paid {'many' if n in WRONG else n} pounds in 190{n}.",
+                column: wrong if n in WRONG else right,
+                **more,
+            }
+            stream.write(json.dumps(row) + "\n")
+    return path
+
+
+def imported(spanlab: Run, path: Path, *options: str, dataset: str = "ten") -> str:
+    done = spanlab("import", path, "--dataset", dataset, *options)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def exported(spanlab: Run, dataset: str = "ten") -> list[dict[str, Any]]:
+    done = spanlab("export", dataset, "--format", "spanlab")
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def said(record: dict[str, Any], annotator: str = "gold") -> bool | None:
+    """What an annotator of a record says of the whole answer."""
+    (one,) = (a for a in record["annotations"] if a["annotator"] == annotator)
+    assert not one["spans"] and "claims" not in one
+    verdict: bool | None = one.get("answer_hallucinated")
+    return verdict
+
+
+def test_ten_answers_three_hallucinated_are_thirty_percent(tmp_path: Path, spanlab: Run) -> None:
+    told = imported(spanlab, answers(tmp_path / "ten.jsonl", "hallucinated", True, False))
+    assert "'hallucinated' judges whole answers: 3 hallucinated, 7 not" in told
+    rates = spanlab("rates", "ten", "--by", "lang").stdout
+    assert "30.0 % [10.8, 60.3]" in rates and "Claims" not in rates and "Share" not in rates
+    assert "Nobody marked places" in rates
+    spanlab("annotate", "ten", "--detector", "offline")
+    scored = spanlab("score", "ten", "--annotator", "offline").stdout
+    for name in ("Precision", "Recall", "F1", "Balanced accuracy", "AUROC", "Average precision"):
+        assert name in scored
+    for name in ("all hallucinated", "none hallucinated", "the majority"):
+        assert name in scored
+    assert "IoU of 10" not in scored and "macro" not in scored
+    figures = json.loads(spanlab("score", "ten", "--annotator", "offline", "--json").stdout)
+    assert (figures["answers"]["all"]["n"], figures["answers"]["all"]["hallucinated"]) == (10, 3)
+    assert "macro" not in figures
+    assert [said(record) for record in exported(spanlab)] == [n in WRONG for n in range(10)]
+
+
+COLUMNS = [
+    ("hallucinated", True, False),
+    ("hallucination", "yes", "no"),
+    ("label", "FAIL", "PASS"),
+    ("label", "unfaithful", "faithful"),
+    ("label", "hallucinated", "correct"),
+    ("label", "fail", "ok"),
+    ("is_correct", False, True),
+    ("verdict", "not supported", "supported"),
+    ("faithful", "no", "yes"),
+    ("factuality", "non-factual", "factual"),
+    ("grounded", "no", "yes"),
+    ("human_label", "bad", "good"),
+    ("accuracy", 0, 1),
+    ("label", "contradiction", "entailment"),
+    ("isHallucination", 1, 0),
+    ("not_hallucinated", "no", "yes"),
+    ("Is faithful?", "FALSE", "TRUE"),
+    ("supported", "n", "y"),
+    ("thumbs", "down", "up"),
+    ("user_feedback", "👎", "👍"),
+    ("feedback", -1, 1),
+]
+
+
+@pytest.mark.parametrize(
+    ("column", "wrong", "right"),
+    [pytest.param(*case, id=f"{case[0]}-{case[1]}") for case in COLUMNS],
+)
+def test_a_column_of_verdicts_is_read_in_its_polarity(
+    tmp_path: Path, spanlab: Run, column: str, wrong: object, right: object
+) -> None:
+    told = imported(spanlab, answers(tmp_path / "ten.jsonl", column, wrong, right))
+    assert f"{column!r} judges whole answers: 3 hallucinated, 7 not" in told
+    assert f"{column} → labels" in told
+    judges = {"human_label": "human", "thumbs": "thumbs", "feedback": "feedback"}
+    judge = judges.get(column, "user" if column == "user_feedback" else "gold")
+    assert [said(r, judge) for r in exported(spanlab)] == [n in WRONG for n in range(10)]
+    assert "30.0 %" in spanlab("rates", "ten", "--by", "lang").stdout
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "says"),
+    [
+        pytest.param("label", (0, 1), "0 and 1 may mean either", id="numbers without polarity"),
+        pytest.param("label", ("fail", "so-so"), "so-so", id="some are not known"),
+        pytest.param("hallucinated", ("yes", "maybe"), "maybe", id="some of a named one"),
+    ],
+)
+def test_a_column_that_is_not_understood_is_refused_with_the_option_that_says_it(
+    tmp_path: Path, spanlab: Run, column: str, values: tuple[object, object], says: str
+) -> None:
+    path = answers(tmp_path / "ten.jsonl", column, *values)
+    refused = spanlab("import", path, "--dataset", "ten")
+    assert refused.returncode and says in refused.stderr
+    assert f"--hallucinated-if {column}=" in refused.stderr
+    told = imported(spanlab, path, "--hallucinated-if", f"{column}={values[0]}")
+    assert "3 hallucinated, 7 not" in told
+    assert [said(record) for record in exported(spanlab)] == [n in WRONG for n in range(10)]
+
+
+def test_a_value_that_comes_late_refuses_its_line(tmp_path: Path, spanlab: Run) -> None:
+    path = tmp_path / "many.jsonl"
+    rows = [{"answer": f"It is {n}.", "label": "pass"} for n in range(80)]
+    rows[70]["label"] = "perhaps"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    refused = spanlab("import", path, "--dataset", "ten")
+    assert refused.returncode
+    assert "line 71" in refused.stderr and "perhaps" in refused.stderr
+
+
+def test_numbers_need_a_threshold_and_are_kept(tmp_path: Path, spanlab: Run) -> None:
+    path = answers(tmp_path / "ten.jsonl", "faithfulness", 0.25, 0.75)
+    told = imported(spanlab, path)
+    assert "--hallucinated-if 'faithfulness<NUMBER'" in told
+    assert not any(record.get("annotations") for record in exported(spanlab))
+    imported(spanlab, path, "--hallucinated-if", "faithfulness<0.5", dataset="judged")
+    records = exported(spanlab, "judged")
+    assert [said(record) for record in records] == [n in WRONG for n in range(10)]
+    assert records[1]["meta"]["faithfulness"] == 0.25
+
+
+def test_columns_of_several_judges_are_several_annotators(tmp_path: Path, spanlab: Run) -> None:
+    path = answers(
+        tmp_path / "ten.jsonl", "hallucinated_anna", "yes", "no", gpt4_hallucinated=1, ben=3
+    )
+    imported(spanlab, path)
+    first = exported(spanlab)[0]
+    assert {(a["annotator"], a["kind"]) for a in first["annotations"]} == {
+        ("anna", "person"),
+        ("gpt4", "detector"),
+    }
+    assert (said(first, "anna"), said(first, "gpt4")) == (False, True)
+
+
+def test_a_verdict_that_contradicts_marks_is_told_and_both_are_kept(
+    tmp_path: Path, spanlab: Run
+) -> None:
+    path = tmp_path / "both.jsonl"
+    rows = [
+        {"id": "a", "answer": "It is 1904.", "labels": [[6, 10]], "hallucinated": False},
+        {"id": "b", "answer": "It is 1904.", "labels": [[6, 10]], "hallucinated": True},
+        {"id": "c", "answer": "It is 1904.", "labels": [], "hallucinated": True},
+        {"id": "d", "answer": "It is 1904.", "labels": [], "hallucinated": False},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    told = imported(spanlab, path)
+    assert "line 1" in told and "calls the answer right and marks a part" in told
+    kept = [a for record in exported(spanlab) for a in record["annotations"]]
+    assert [(bool(a["spans"]), a.get("answer_hallucinated")) for a in kept] == [
+        (True, False),
+        (True, True),
+        (False, True),
+        (False, None),  # places were looked for, and there are none
+    ]
+    assert "75.0 %" in spanlab("rates", "ten", "--by", "lang").stdout
