@@ -225,6 +225,10 @@ def api(
             help="The dataset that gets traces sent to /v1/traces (OpenTelemetry's OTLP)."
         ),
     ] = None,
+    settle: Annotated[
+        float,
+        typer.Option(min=0, help="Seconds without a new span after which a trace is stored."),
+    ] = 10,
     log_json: LogJson = False,
 ) -> None:
     """Offer detectors, claim verification and scores as a JSON API, documented at /docs.
@@ -250,7 +254,7 @@ def api(
         raise missing_package("the HTTP API", error.name, "api") from None
     offers = ServiceOffers(_select_offered(selection, detector or ["offline"], corpus), corpus)
     with Store.open() as store:
-        inbox = TraceInbox(store, traces) if traces else None
+        inbox = TraceInbox(store, traces, settle=settle) if traces else None
         app = http_api(
             offers, ApiJobs(store, offers), Settings.read().api_key, rate=rate, traces=inbox
         )
@@ -268,6 +272,8 @@ def api(
             serving.log_json()
         ready = serving.HealthPaths(app, store.ping)
         serve(serving.RequestLog(ready), host, port)
+        if inbox is not None:  # which may have traces that are not quiet yet
+            inbox.close()
 
 
 def _select_offered(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import html
+import json
 import logging
 import re
 import threading
 import time
 import traceback
+from base64 import b64encode, urlsafe_b64encode
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
+from urllib.parse import quote, quote_plus
 
 _LONG: Final = 12  # characters: what is shorter may well be a word of an answer
 _PART: Final = 6  # characters of a key's beginning or end that are told from words
@@ -20,6 +24,7 @@ _MOST: Final = 100  # records a minute of a library
 _CONTROLS: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
 )
+_ENCODED: Final = re.compile("%[0-9A-F]{2}")
 _NOBODY: Final = -1  # a level below all that handlers take
 # They log what servers, tools and files say, in its own words and as often as it comes.
 _LIBRARIES: Final = frozenset(
@@ -35,10 +40,26 @@ _lock = threading.Lock()
 
 
 def remember(secret: str) -> None:
-    """Have ``redact`` remove this value from now on; very short values are left alone."""
+    """Have ``redact`` remove this value from now on; very short values are left alone.
+
+    So are the forms in which servers quote what they were sent: in base64, as the header of a name
+    and password has it, %-encoded, in HTML and in JSON.
+    """
     if len(secret) >= 6:
         with _lock:
-            _seen.add(secret)
+            _seen.update(_forms(secret))
+
+
+def _forms(secret: str) -> Iterator[str]:
+    yield secret
+    for encode in (b64encode, urlsafe_b64encode):
+        packed = encode(secret.encode()).decode()
+        yield from (packed, packed.rstrip("="))
+    for encoded in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
+        yield from (encoded, _ENCODED.sub(lambda code: code[0].lower(), encoded))
+    escaped = html.escape(secret)
+    yield from (escaped, html.escape(secret, quote=False), escaped.replace("&#x27;", "&#39;"))
+    yield json.dumps(secret)[1:-1]
 
 
 def redact(text: str) -> str:

@@ -306,9 +306,12 @@ def _client(request: PushRequest) -> httpx.AsyncClient:
         raise UsageError(f"no key for Langfuse: set {' and '.join(keys)}")
     if token := keys.get("PHOENIX_API_KEY") or keys.get("MLFLOW_TRACKING_TOKEN"):
         headers["Authorization"] = f"Bearer {token}"
+    auth = (pair[0], pair[1]) if len(pair) > 1 and all(pair) and not token else None
+    if auth:
+        remember(":".join(auth))  # what a server may quote in base64
     return httpx.AsyncClient(
         headers=headers,
-        auth=(pair[0], pair[1]) if len(pair) > 1 and all(pair) and not token else None,
+        auth=auth,
         timeout=httpx.Timeout(None),  # of a whole request there is one
         verify=certificates(),
         event_hooks={"response": [bounding(httpx, reply_limit())]},

@@ -9,11 +9,11 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import Connection, select, text, update
 
 from spanlab.base.errors import InputError
 from spanlab.formats.wrongs import repeated_id
-from spanlab.schema import Annotation, Record, Status
+from spanlab.schema import Annotation, Item, Record, Status
 from spanlab.storage import catalog, search
 from spanlab.storage.annotations import (
     AnnotationValues,
@@ -24,10 +24,10 @@ from spanlab.storage.annotations import (
 )
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, StatusTally, register
 from spanlab.storage.engine import Database, insert_rows
-from spanlab.storage.items import to_json
+from spanlab.storage.items import lock_items, to_json
 from spanlab.storage.moves import arriving, publish
 from spanlab.storage.processes import ProcessWriter
-from spanlab.storage.tables import annotated, items, queue_values
+from spanlab.storage.tables import annotated, items, queue_values, reservations
 
 OnTaken = Callable[[int, Record], Record | None]
 
@@ -87,6 +87,32 @@ def import_records(
         if on_progress is not None:
             on_progress(load.n_records)
         return load.n_records
+
+
+def revise_item(connection: Connection, dataset: DatasetRow, name: str, item: Item) -> bool:
+    """Store an item in place of the one called ``name``, unless somebody annotated or opened that.
+
+    Its id may be another one that no item has.
+
+    Returns:
+        Whether it is stored.
+
+    Raises:
+        NotFoundError: the dataset has no item of this id.
+    """
+    ((position, old),) = lock_items(connection, dataset, [name]).values()
+    place = {"dataset_id": dataset.id, "position": position}
+    for table in (annotated, reservations):
+        if connection.execute(select(table).filter_by(**place).limit(1)).first() is not None:
+            return False
+    values = {"item_id": item.id, "json": to_json(item)}
+    connection.execute(update(items).filter_by(**place).values(values))
+    queued = position_values(item, (), [])
+    connection.execute(update(queue_values).filter_by(**place).values(**queued))
+    search.put(connection, dataset.id, [search.entry_of_item(position, item)])
+    catalog.add_languages(connection, dataset, Counter({item.lang: 1}))
+    catalog.add_languages(connection, dataset, Counter({old.lang: -1}))
+    return True
 
 
 class _ImportBatch:

@@ -24,6 +24,7 @@ from spanlab.schema import (
     AnnotatorKind,
     DatasetSettings,
     DatasetSummary,
+    Item,
     Permission,
     QueuePage,
     QueuePlace,
@@ -243,6 +244,11 @@ class Store:
         return imports.import_records(
             self._database, dataset, records, on_progress=on_progress, on_taken=on_taken
         )
+
+    def revise_item(self, dataset: str, name: str, item: Item) -> bool:
+        """Store an item in place of another one; see ``imports.revise_item``."""
+        with self._writing(Permission.MANAGE, dataset) as connection:
+            return imports.revise_item(connection, catalog.find(connection, dataset), name, item)
 
     def rename_dataset(self, name: str, new: str) -> None:
         """Rename a dataset; see ``catalog.rename``."""

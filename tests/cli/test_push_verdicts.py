@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -187,6 +188,8 @@ def test_a_wrong_key_ends_it_and_is_never_shown(push: Run, to: str) -> None:
     assert "answers 401" in done.stderr
     assert "check " in done.stderr
     assert "some-other-key" not in done.stderr
+    pair = b64encode(b"some-other-key-of-somebody:some-other-key-of-somebody").decode()
+    assert pair not in done.stderr and "[key]" in done.stderr
 
 
 @pytest.mark.usefixtures("mine")

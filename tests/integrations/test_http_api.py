@@ -631,6 +631,7 @@ def test_of_traces_that_do_not_end_the_oldest_are_dropped(
         send(trace, spanId="0e" * 8)
     answers = [record.item.answer for record in store.records("traced")]
     assert answers == ["It is 0b.", "It is 0c."]
+    inbox.close()
 
 
 def test_traces_are_asked_for_again_where_the_dataset_is_busy(store: Store) -> None:

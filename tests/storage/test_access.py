@@ -18,6 +18,7 @@ from spanlab.schema import (
     NOBODY,
     Actor,
     AnnotatorKind,
+    Item,
     Permission,
     QueueQuery,
     Record,
@@ -31,6 +32,7 @@ MakeRecord = Callable[..., Record]
 Call = Callable[[Store, str], object]
 
 _DONE = SetStatus(status=Status.DONE)
+_REVISED = Item(id="a", answer="Another answer.")
 _LET_IN = Entrance("Ben", 0, None, True, datetime.now(UTC))
 _ANNA = QueueQuery(reviewer="Anna")
 
@@ -96,6 +98,7 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "save_findings": (_REVIEW, lambda store, name: store.save_findings(name, [])),
     "freeze_dataset": (_MANAGE, lambda store, name: store.freeze_dataset(name, f"{name}@one")),
     "seal_version": (_MANAGE, lambda store, name: store.seal_version(f"{name}@one", "ab")),
+    "revise_item": (_MANAGE, lambda store, name: store.revise_item(name, "a", _REVISED)),
     "import_records": (_MANAGE, lambda store, name: store.import_records(name, [])),
     "enter_api_job": (_MANAGE, lambda store, name: store.enter_api_job("0" * 32, name)),
     "rename_dataset": (_MANAGE, lambda store, name: store.rename_dataset(name, name)),

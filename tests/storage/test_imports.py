@@ -219,3 +219,20 @@ def _importing(settings: Settings, name: str) -> subprocess.Popen[bytes]:
     assert process.stdout is not None
     assert process.stdout.readline() == b"under way\n"
     return process
+
+
+def test_an_item_is_revised_until_somebody_annotates_or_opens_it(store: Store, said: Say) -> None:
+    """As where spans of a trace come late; it is searched for by its new words then."""
+    store.import_records("d", [Record(item=Item(id=n, answer="Old words.")) for n in "abc"])
+    store.save_annotations("d", [("b", said("offline"))])
+    store.reserve("d", "c", "Ann", 2)
+    new = {name: Item(id=f"{name}-1", lang="fr", answer="Other text.") for name in "abc"}
+    revised = [store.revise_item("d", name, item) for name, item in new.items()]
+    assert revised == [True, False, False]
+    assert [record.item.id for record in store.records("d")] == ["a-1", "b", "c"]
+    found = QueueQuery(reviewer="Ann", text="other")
+    assert [row.item_id for row in store.page("d", found).rows] == ["a-1"]
+    (summary,) = store.datasets()
+    assert dict(summary.languages) == {"und": 2, "fr": 1}
+    with pytest.raises(NotFoundError):
+        store.revise_item("d", "gone", new["a"])

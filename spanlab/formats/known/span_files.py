@@ -14,6 +14,7 @@ attributes, under the names that conventions have for it.
 
 from __future__ import annotations
 
+import math
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -292,6 +293,8 @@ def nanoseconds(value: Any) -> int:
 
     Numbers are told by their size: seconds of our time have 10 digits, nanoseconds 19.
     """
+    if isinstance(value, float) and not math.isfinite(value):
+        return 0
     if isinstance(value, int | float) or (isinstance(value, str) and value.isdecimal()):
         digits, number = len(str(int(value))), int(value)
         return number * int(10 ** (19 - digits)) if digits in (10, 13, 16) else number
