@@ -34,8 +34,7 @@ export class Chooser {
         this.input.value = "";
         this.node.hidden = false;
         this.find();
-        this.input.focus();
-        return true;
+        return this.view.typing.into(this.input);
     }
 
     find() {

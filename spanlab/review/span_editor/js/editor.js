@@ -8,7 +8,7 @@ import { Conversation } from "./conversation.js";
 import { Finishing } from "./finishing.js";
 import { newId } from "./ids.js";
 import { byLikelihood, memberKey } from "./joining.js";
-import { bindings } from "./keys.js";
+import { FIELDS, bindings } from "./keys.js";
 import { Labels } from "./labels.js";
 import { marksOf } from "./marks.js";
 import { Names } from "./names.js";
@@ -73,18 +73,16 @@ export class Editor {
         this.conflict.layOnTop();
         this.finishing.shown();
         this.view.guidelines.atFirstItem();
+        this.view.typing.release();
     }
 
     /** Run a command by name; false means "not for me, try the next binding". */
     run(command, event, key) {
-        if (command !== "help" && command !== "escape" && !this.item) {
-            this.view.say("No item is open.");
-            return true;
-        }
         if (this.navigation.opening !== null && !ALWAYS.has(command)) {
-            this.view.say("Still opening the item.");
-            return true;
+            if (FIELDS.has(command)) return this.view.typing.hold(command, event, key);
+            return this.view.say("Still opening the item.");
         }
+        if (command !== "help" && command !== "escape" && !this.item) return this.view.say("No item is open.");
         const isRun = COMMANDS[command](this, event, key) !== false;
         if (isRun) this.view.hints.used(command);
         return isRun;

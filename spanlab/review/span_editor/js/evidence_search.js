@@ -33,10 +33,8 @@ export class EvidenceSearch {
         if (views.length === 0) return view.say("This item has no passages.", true);
         view.panel.reveal("evidence");
         this.node.hidden = false;
-        this.input.focus();
-        this.input.select();
         this.find();
-        return true;
+        return view.typing.into(this.input);
     }
 
     close() {

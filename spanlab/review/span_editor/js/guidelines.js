@@ -61,7 +61,8 @@ export class Guidelines {
 
     /** An item was opened: show guidelines that its reader has not confirmed. */
     atFirstItem() {
-        if (!this.hasText || this.read === null || this.isRead || this.shown === this.version) return;
+        const { typing } = this.view;
+        if (!this.hasText || this.read === null || this.isRead || this.shown === this.version || typing.isOn || typing.held) return;
         this.shown = this.version;
         this.toggle(true);
     }

@@ -78,10 +78,8 @@ export class ItemTable {
     show() {
         this.node.hidden = false;
         this.fillChoices();
-        this.input.focus();
-        this.input.select();
         this.ask({});
-        return true;
+        return this.view.typing.into(this.input);
     }
 
     close() {

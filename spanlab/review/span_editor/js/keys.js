@@ -31,6 +31,9 @@ export function keyName(spec) {
 }
 
 export const ONCE = new Set(["guidelines", "findLabel", "findLane", "done", "doneWithAll", "skip", "acceptAll", "nextItem", "previousItem", "help", "items", "trace", "findEvidence"]);
+export const FIELDS = new Set([
+    "comment", "commentItem", "findEvidence", "items", "findLabel", "findLane", "commentClaim", "writeClaim", "rewordClaim", "findResponse",
+]); // commands that open a field to type in: see typing.js
 export const ELSEWHERE = new Set([
     "Tab", "Enter", " ", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End", "PageUp", "PageDown",
 ]);

@@ -60,7 +60,7 @@ export class Pointer {
         } else if (range && range.start < range.end) {
             this.drag(range.start, range.end, event.altKey || event.shiftKey);
         } else if (!moved) this.click(event, range?.start ?? null);
-        this.view.focusAnswer();
+        if (!this.view.typing.isOn) this.view.focusAnswer();
     }
 
     /** What the browser has selected of the answer, null if nothing. */

@@ -30,9 +30,7 @@ export class Prompt {
         this.node.replaceChildren(h("label", {}, title), input,
             h("button", { type: "submit", class: "sl-button sl-primary" }, "Save", h("kbd", {}, "↵")), cancel);
         this.node.hidden = false;
-        input.focus();
-        input.select();
-        return true;
+        return this.view.typing.into(input);
     }
 
     key(event) {

@@ -11,7 +11,7 @@ export const QUESTION_COMMANDS = {
     nextQuestion: (editor) => formOf(editor).step(1),
     previousQuestion: (editor) => formOf(editor).step(-1),
     respond: (editor, event, key) => formOf(editor).take(key),
-    findResponse: (editor) => formOf(editor).ask(),
+    findResponse: (editor) => formOf(editor)?.ask() ?? editor.view.say("Choose a question first.", true),
     clearResponse: (editor) => formOf(editor).respond(null),
     leaveQuestions: (editor) => formOf(editor).leave(),
 };

@@ -37,7 +37,7 @@ export class Threshold {
 
     listen(on) {
         on(this.slider, "input", () => this.set(Number(this.slider.value)));
-        on(this.node, "pointerup", () => setTimeout(() => this.view.focusAnswer(), 0));
+        on(this.node, "pointerup", () => setTimeout(() => this.view.typing.isOn || this.view.focusAnswer(), 0));
         on(this.always, "change", () => {
             write(SHOWN, this.always.checked);
             this.paint();

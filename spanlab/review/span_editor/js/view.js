@@ -29,6 +29,7 @@ import { isDark } from "./theme.js";
 import { Threshold } from "./threshold.js";
 import { SpanTools } from "./tools.js";
 import { TracePanel } from "./trace.js";
+import { Typing } from "./typing.js";
 
 const OPENS = new Set(["attributes", "questions", "help", "trace", "findEvidence", "items", "guidelines", "findLabel", "findLane"]); // what takes the focus with it
 
@@ -49,6 +50,7 @@ export class View {
         this.tools = new SpanTools(this);
         this.pointer = new Pointer(this);
         this.threshold = new Threshold(this);
+        this.typing = new Typing(this);
         this.prompt = new Prompt(this);
         this.chooser = new Chooser(this);
         this.attributes = new QuestionForm(this, OF_SPAN);
@@ -169,8 +171,9 @@ export class View {
 
     mayTakeFocus() {
         const active = document.activeElement;
+        const isTypedInto = this.typing.isOn || active?.matches("input:not([type=range], [type=checkbox]), textarea, select");
         const elsewhere = [this.prompt, this.trace, this.items, this.evidence.search].some(({ node }) => node.contains(active));
-        return !active || active === document.body || (this.root.contains(active) && !elsewhere);
+        return !active || active === document.body || (this.root.contains(active) && !isTypedInto && !elsewhere);
     }
 
     opening() {
@@ -245,6 +248,7 @@ export class View {
         this.listening = new AbortController();
         const { signal } = this.listening;
         const on = (target, type, act, options = {}) => target.addEventListener(type, act, { signal, ...options });
+        this.typing.listen(on);
         on(this.root, "keydown", (event) => this.key(event));
         this.pointer.listen(on);
         this.tools.listen(on);
