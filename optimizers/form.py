@@ -154,7 +154,7 @@ def _ask_search() -> dict[str, Any]:
 def _ask_limits(summary: DatasetSummary) -> dict[str, Any]:
     target_hint = {"placeholder": ", ".join(sorted(summary.languages)[:4]) + " …"}
     filled: dict[str, Any] = {}
-    with st.expander("Language, limits and concurrency", icon=":material/tune:"):
+    with st.expander("Language, limits and concurrency", key="limits", icon=":material/tune:"):
         keywords = ("target", "transfer", "name", "limit", "concurrency", *_CALLS)
         columns = st.columns(3)
         for number, keyword in enumerate(keywords):

@@ -89,7 +89,7 @@ def _draw_search(job_id: str, was_over: bool) -> None:
         job_actions(view, "optimise")
         show_search(view)
         show_found(view)
-        with st.expander("Log", icon=":material/notes:"):
+        with st.expander("Log", key=f"log-{view.id}", icon=":material/notes:"):
             job_log(view)
 
 

@@ -115,7 +115,7 @@ def _take_preset() -> None:
 def _ask_detectors() -> tuple[tuple[str, ...], dict[str, JsonValue]]:
     names: list[str] = []
     offered = sorted(installed().items(), key=lambda named_entry: _group_number(named_entry[1]))
-    with st.expander(f"All {len(offered)} detectors", icon=":material/checklist:"):
+    with st.expander(f"All {len(offered)} detectors", key="detectors", icon=":material/checklist:"):
         for group, members in groupby(offered, lambda named_entry: _group_number(named_entry[1])):
             st.markdown(f"**{_GROUPS[group]}**")
             names += [name for name, entry in members if _offer(name, entry)]
@@ -203,7 +203,7 @@ def _describe_service(provider: SearchService, environment: ModelEnvironment) ->
 def _ask_limits(detectors: tuple[str, ...], asking: bool) -> dict[str, JsonValue]:
     """Ask for limits, which most runs do without."""
     usual = {"placeholder": str(usual_concurrency(detectors))}
-    with st.expander("Limits and concurrency", icon=":material/tune:"):
+    with st.expander("Limits and concurrency", key="limits", icon=":material/tune:"):
         how_many, how_fast, vote = st.columns(3)
         with how_many:
             filled = ask(RunOptions, "detect", "limit", "only_failed")

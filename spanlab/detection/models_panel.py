@@ -85,7 +85,10 @@ def draw_model_setup(environment: ModelEnvironment) -> None:
     # Not a caption: code in its pale text cannot be read well, and an address becomes a link there.
     st.markdown(f":small[Endpoint: `{endpoint.replace('`', '')}` · API key: {plain(whose)}]")
     needed = environment.problem is not None
-    with st.expander("Endpoint and API key for this session", needed, icon=":material/key:"):
+    # By its key it stays as it was left: once an address is typed, no more is needed.
+    with st.expander(
+        "Endpoint and API key for this session", needed, key="endpoint", icon=":material/key:"
+    ):
         st.text_input(
             "Endpoint",
             placeholder=environment.endpoint,
@@ -140,7 +143,8 @@ def draw_model_check(choice: DetectorSelection) -> None:
 
 
 def _show_check(check: ModelCheck, *, opened: bool) -> None:
-    with st.expander(plain(f"{check.model}, tested {check.at[:16]} UTC"), opened):
+    heading = plain(f"{check.model}, tested {check.at[:16]} UTC")
+    with st.expander(heading, opened, key=f"checked-{check.model}-{check.at}"):
         trials = ((trial, f": {trial.note}" if trial.note else "") for trial in check.trials)
         lines = (f"{CHECKED[trial.works]} {plain(trial.kind + note)}" for trial, note in trials)
         st.markdown("  \n".join(lines))

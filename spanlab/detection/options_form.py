@@ -64,7 +64,8 @@ def options_form(detector: str, page: str) -> dict[str, JsonValue]:
     fields = options_of(detector)
     if not fields:
         return {}
-    with st.expander(f"Options of {plain(detector)}", icon=":material/tune:"):
+    heading = f"Options of {plain(detector)}"
+    with st.expander(heading, key=f"{page}-options-{detector}", icon=":material/tune:"):
         values = {
             field.name: _WIDGETS[field.kind](field, kept(f"{page}.{detector}.{field.name}"))
             for field in fields
@@ -87,7 +88,7 @@ def model_options_form(detectors: Sequence[str], page: str) -> dict[str, JsonVal
         What was chosen, also while another detector or role is shown, by "name" or "owner.name".
     """
     fields = model_fields(detectors)
-    with st.expander("Model options", icon=":material/tune:"):
+    with st.expander("Model options", key=f"{page}-model-options", icon=":material/tune:"):
         owner = st.selectbox(
             "Applies to",
             list(fields),

@@ -1,0 +1,104 @@
+"""The variance of rates by hand: every figure follows from the formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spanlab.measure.powered import ReviewedSample, estimate_rate, paired_interval
+
+
+def test_a_long_answer_widens_a_ratio_as_the_jackknife_does() -> None:
+    """Characters 3 and 1, marked 3 and 0; n = 2 of N = 4, so w = 2 and pi = 1/2.
+
+    R = 6/8; parts a = (3 - 9/4) / 8 = 3/32 and (0 - 3/4) / 8 = -3/32; q = w² (1 - pi) = 2.
+    Shares of the denominator 6/8 and 2/8: q / (1 - share)² = 32 and 32/9.
+    V = (32 + 32/9) · 9/1024 · n / (n - 1) = 5/8. With even shares 4 · 9/1024 · 2 = 9/128.
+    """
+    even = np.full(2, 0.5)
+    sample = ReviewedSample(np.array([3.0, 0.0]), np.zeros(2), even, np.array([3.0, 1.0]))
+    found = estimate_rate(sample, None, items=4)
+    assert float(found.rate) == pytest.approx(3 / 4)
+    assert float(found.variance) == pytest.approx(5 / 8)
+
+
+def test_the_detectors_share_has_the_detectors_denominators() -> None:
+    """People count 1 claim in each of 80 answers, the detector 2, 1, 2, 1, ...; both
+    find one in the first half of them.
+
+    r_f = 40 / 120 = 1/3 by the detector's denominators (by people's it were 40 / 80 = 1/2). With a
+    detector rate of 1/3 on all items the correction is 0, so that the rate stays 40 / 80 = 1/2.
+    """
+    y, sizes = np.repeat([1.0, 0.0], 40), np.tile([2.0, 1.0], 40)
+    sample = ReviewedSample(y, y, np.full(80, 0.01), np.ones(80), sizes)
+    found = estimate_rate(sample, 1 / 3, items=8_000)
+    assert float(found.lam) > 0.4
+    assert float(found.rate) == pytest.approx(1 / 2)
+
+
+def test_groups_drawn_apart_differ_only_within() -> None:
+    """Two strata of 4 of 8 items: one has findings 1, 1, 1, 0, the other none.
+
+    R = 3/8; w = 2, sum of w = 16, a = (y - R) / 16. Within the first stratum a deviates from its
+    mean by 1/64 three times and by -3/64: squares 12/4096, grown by 4/3 to 16/4096; the second
+    has none. V = q · 16/4096 · n / (n - 1) = 2 · 1/256 · 8/7 = 1/112.
+    Without the strata: squares of a sum to (3 · 25 + 5 · 9) / 64 / 256 = 15/2048, V = 15/896.
+    """
+    y = np.array([1.0, 1, 1, 0, 0, 0, 0, 0])
+    strata = np.repeat([0, 1], 4)
+    sample = ReviewedSample(y, np.zeros(8), np.full(8, 0.5), strata=strata)
+    found = estimate_rate(sample, None, items=16)
+    assert float(found.rate) == pytest.approx(3 / 8)
+    assert float(found.variance) == pytest.approx(1 / 112)
+
+
+def test_half_a_finding_of_the_largest_weight_may_be_unseen() -> None:
+    """Weights 4 and 1 (pi 1/4 and 1), none found: V = (16 - 17/2) / 4 / 25 = 3/40."""
+    sample = ReviewedSample(np.zeros(2), np.zeros(2), np.array([0.25, 1.0]))
+    assert float(estimate_rate(sample, None, items=5).variance) == pytest.approx(3 / 40)
+
+
+def test_the_detectors_weight_and_the_variance_that_is_left() -> None:
+    """80 of 800 reviewed, 40 findings; the detector errs on 4 of each kind.
+
+    Tuned λ = (72 - 8) / 80 = 4/5, shrunk by m / (m + 1) with m = 40: 32/41.
+    Left: q (72/4 · (9/41)² + 8/4 · (73/41)²) / 800², q = 100 · .9, by 80/78 and 1 + .5/40;
+    two disagreements not drawn: 2 · .9 / 80². In sum .00133380.
+    """
+    y = np.repeat([1.0, 0.0], 40)
+    f = np.where(np.arange(80) % 40 < 4, 1 - y, y)
+    found = estimate_rate(ReviewedSample(y, f, np.full(80, 0.1)), 0.5, items=800)
+    assert float(found.lam) == pytest.approx(32 / 41)
+    assert float(found.variance) == pytest.approx(0.00133380, abs=1e-8)
+
+
+def test_a_paired_difference_allows_for_what_was_not_drawn_and_for_other_units() -> None:
+    """32 of 64 units; a has findings in 16 of them, b in 8 of these.
+
+    d = .75 in 8, -.25 in 24: squares 6. V = 6 / 30 / 32 / 2 + 2 · .5 / 32² = 21/5120;
+    of units like these 6 / 31 / 64 = 3/992 more. t of 30 is 2.0423.
+    """
+    ones, none = np.ones(64), np.zeros(64)
+    a = {"y": np.tile([1.0, 1, 0, 0], 16), "x": ones, "f": none, "size": ones}
+    b = {**a, "y": np.tile([0.0, 1, 0, 0], 16)}
+    reviewed = np.arange(64) < 32
+    for like, variance in ((False, 21 / 5120), (True, 21 / 5120 + 3 / 992)):
+        mean, low, high = paired_interval(a, b, reviewed, superpopulation=like)
+        assert mean == pytest.approx(1 / 4)
+        assert high - mean == pytest.approx(2.0423 * variance**0.5, abs=1e-4)
+        assert mean - low == pytest.approx(2.0423 * variance**0.5, abs=1e-4)
+
+
+def test_items_that_pull_the_detectors_weight_count_as_left_out() -> None:
+    """8 answers of 1 and 8 of 3 characters, half of each marked by people and detector.
+
+    λ = m / (m + 1) = 32/37 with m = 16² / 40. q / (1 - share)² by 9900: u = (32/31)², v = (32/29)².
+    Pulls: .25 u / D = .011077 and 2.25 v / D = .113922 with D = 2 u + 18 v.
+    Left: 9900 / 3200² (5/37)² (2 u / .988923² + 18 v / .886078²) 16/14 (1 + .5 / 6.4) = .00065465;
+    not drawn: 2 · .99 / 16² · 5 / 2² = .00966797. Without the pulls .01019110.
+    """
+    x = np.repeat([1.0, 3.0], 8)
+    y = x * np.tile([1.0, 0.0], 8)
+    found = estimate_rate(ReviewedSample(y, y, np.full(16, 0.01), x, x), 0.5, items=1_600)
+    assert float(found.lam) == pytest.approx(32 / 37)
+    assert float(found.variance) == pytest.approx(0.01032262, abs=2e-8)
