@@ -264,6 +264,9 @@ class DetectorEntry:
         reads_pages: whether it reads web pages, through ``DetectorKit.pages``.
         required: options that have to be set: without them it cannot be built.
         batches: whether it makes a ``BatchDetector``, which is quicker with many items at once.
+        fit: where the function stands that lets it learn from the reviews of a dataset, as
+            ``package.module:name``; ``detection.fits.learn`` says what it takes. None if it does
+            not learn; otherwise its options are ``FitOptions``.
         preset: the choice under which the page Detect offers it before all others; mostly none.
     """
 
@@ -286,6 +289,7 @@ class DetectorEntry:
     batches: bool = False
     title: str = ""
     preset: str = ""
+    fit: str | None = None
 
     @property
     def group(self) -> str:

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from spanlab.base.errors import UsageError
 from spanlab.base.options import option
-from spanlab.detection import asks_models, build, entry_of, specs_in
+from spanlab.detection import asks_models, build, entry_of, spec_of, specs_in
 from spanlab.detection.common.label_options import OF_DATASET, as_text
 from spanlab.detection.ensemble import Ensemble, EnsembleVote
 from spanlab.detection.selection import DetectorSelection, repeat_detectors
@@ -208,9 +208,13 @@ def request_with_options(
         NotFoundError: there is no such dataset.
         UsageError: something is missing or cannot be meant so; says what would be right.
     """
-    if options.options.get("labels") == OF_DATASET:
-        labels = as_text(store.settings(dataset).labels)
-        options = options.model_copy(update={"options": {**options.options, "labels": labels}})
+    from spanlab.detection.fits import options_with_fits  # with the database, as above
+
+    own = dict(options.options)
+    if own.get("labels") == OF_DATASET:
+        own["labels"] = as_text(store.settings(dataset).labels)
+    own = options_with_fits(store, dataset, _detectors_of(options.detectors), own)
+    options = options.model_copy(update={"options": own})
     request = RunRequest.of(
         options,
         dataset=dataset,
@@ -219,6 +223,11 @@ def request_with_options(
         again=options.again or bool(options.items),
     )
     return _only_failed_items(store, request) if options.only_failed else request
+
+
+def _detectors_of(names: Iterable[str]) -> Iterable[str]:
+    """Return detectors and the members of ensembles, each once."""
+    return dict.fromkeys(spec.detector for name in names for spec in specs_in(spec_of(name)))
 
 
 # Of these a run over files or records in memory has none; behind the flag of one that is set.

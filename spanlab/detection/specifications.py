@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 
 from pydantic import JsonValue
@@ -18,6 +19,7 @@ from spanlab.detection import (
     spec_of,
     specs_in,
 )
+from spanlab.detection.common.fit_options import FITTED, NO_FIT
 from spanlab.detection.entry import options_of
 from spanlab.detection.selection import DetectorSelection, is_ensemble
 from spanlab.models import DetectorModelOptions, ModelChoice, ModelOptions, TokenPrice
@@ -27,6 +29,7 @@ from spanlab.search.search_model import search_choice
 from spanlab.search.source import PassageSource
 from spanlab.search.spec import SEARCHER, WRITER, GivenSpec, RetrieverSpec, WebSpec, specified
 
+_FIT_ID = re.compile("@[0-9a-f]{8}$")
 # How a member of an ensemble asks its model: it keeps that with another model, too.
 _MANNER = set(ModelOptions.model_fields) - {"structured", "window"}
 
@@ -51,6 +54,7 @@ def specifications(
         raise UsageError("choose at least one detector")
     specs = [_read_spec(name, choice) for name in choice.detectors]
     detectors = [detector for spec in specs for detector in specs_in(spec)]
+    choice = _with_fits(choice, detectors)
     asking = any(asks_models(spec.detector) for spec in detectors)
     if choice.config is not None and not any(map(is_ensemble, choice.detectors)):
         raise UsageError("a configuration (--config) is for an ensemble, such as ucsc")
@@ -262,6 +266,20 @@ def _check_addresses(options: Mapping[str, JsonValue], specs: Iterable[DetectorS
         if name == "thinking" and not owners[owner]:
             raise UsageError(f"{key!r}: a detector thinks first, or does not, in all its roles")
     options_for({key.rpartition(".")[2]: value for key, value in options.items()}, ("",))
+
+
+def _with_fits(choice: DetectorSelection, specs: Iterable[DetectorSpec]) -> DetectorSelection:
+    """Write the ids of fits in place of the datasets that options name."""
+    named = [value for key, value in choice.options.items() if key.endswith(FITTED)]
+    if all(value in ("", NO_FIT) or _FIT_ID.search(str(value)) for value in named):
+        return choice
+    from spanlab.detection.fits import options_with_fits
+    from spanlab.storage import Store  # with the database: most detectors are chosen without
+
+    with Store.open() as store:
+        names = dict.fromkeys(spec.detector for spec in specs)
+        options = options_with_fits(store, None, names, choice.options)
+    return choice.model_copy(update={"options": options})
 
 
 def _check_required(spec: DetectorSpec) -> None:

@@ -48,6 +48,7 @@ from spanlab.schema.datasets import (
     SpanLabel,
     UndecidedRule,
 )
+from spanlab.schema.fits import DetectorFit, answer_hash
 from spanlab.schema.item import UNDETERMINED, Item, Passage, Retrieval
 from spanlab.schema.passages import BY_HAND, joined, merged, passage_id, process_of, renumbered
 from spanlab.schema.process import (
@@ -138,6 +139,7 @@ __all__ = [
     "DatasetSettings",
     "DatasetSummary",
     "Demo",
+    "DetectorFit",
     "DetectorSetup",
     "Evidence",
     "FactStep",
@@ -206,6 +208,7 @@ __all__ = [
     "UndecidedRule",
     "Unit",
     "Verdict",
+    "answer_hash",
     "compare",
     "joined",
     "merged",

@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, JsonValue, model_validator
 
 from spanlab.base.fields import FrozenModel, Name, unique
+from spanlab.schema.fits import DetectorFit
 from spanlab.schema.questions import Question
 from spanlab.schema.queue import AssignedShare
 from spanlab.schema.record import Annotation, AnnotatorKind, Status
@@ -207,7 +208,8 @@ class DatasetSettings(FrozenModel):
     ``code_share`` is the share of a person's items that have to be done, not skipped, for the
     completion code of their invitation.
     ``setups`` are how the detectors were set up that spanlab has run over it: several of one name
-    where it was run in several ways.
+    where it was run in several ways. ``fits`` are what detectors learnt from its reviews,
+    the newest last; with ``fit_every`` they learn again after so many further reviews, 0 for never.
     """
 
     undecided: UndecidedRule = UndecidedRule.REJECTED
@@ -226,6 +228,8 @@ class DatasetSettings(FrozenModel):
     known: KnownAnswers | None = None
     setups: tuple[DetectorSetup, ...] = ()
     code_share: Annotated[float, Field(ge=0, le=1)] = 0.8
+    fits: tuple[DetectorFit, ...] = ()
+    fit_every: Annotated[int, Field(ge=0, le=100_000)] = 0
 
     @property
     def has_lists(self) -> bool:
@@ -245,6 +249,10 @@ class DatasetSettings(FrozenModel):
             (attribute.name for attribute in (*self.attributes, *self.questions)), "the question"
         )
         return self
+
+    def fit_in_use(self, detector: str) -> DetectorFit | None:
+        """Return the fit that runs of a detector over the dataset use, None for none."""
+        return next((fit for fit in self.fits if fit.in_use and fit.detector == detector), None)
 
     def missing(self, annotation: Annotation) -> tuple[str, ...]:
         """Return what an annotation does not answer though it is asked and required, in words."""

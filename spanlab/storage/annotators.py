@@ -272,6 +272,10 @@ def rename_mentions(connection: Connection, dataset: DatasetRow, name: str, new:
             "away": rename_all(kept_away),
             "measurement": plan,
             "setups": tuple(setups),
+            "fits": tuple(
+                fit.model_copy(update={"annotators": rename_all(fit.annotators)})
+                for fit in settings.fits
+            ),
         }
         return settings.model_copy(update=update)
 

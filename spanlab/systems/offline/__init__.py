@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from spanlab.detection.common.fit_options import FitOptions
 from spanlab.detection.entry import DetectorEntry
 
 ENTRY = DetectorEntry(
@@ -16,5 +17,7 @@ ENTRY = DetectorEntry(
     what="marks words that passages and question do not support",
     needs="nothing; passages help",
     create="spanlab.systems.offline.detector:create",
+    options=FitOptions,
+    fit="spanlab.systems.offline.fitting:fit_dataset",
     data=lambda _: [Path(__file__).with_name(name) for name in ("model.json", "model.npz")],
 )

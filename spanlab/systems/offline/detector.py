@@ -14,10 +14,11 @@ Each step is a module of its own:
 5. ``model`` and ``raters`` estimate the share of annotators that mark a word: boosted trees and
    small networks, whose mean counts. Answers without passages have a model of their own.
    ``training``, ``learners`` and ``synthetic`` make it.
-6. ``spans`` joins words; what a passage has word for word is not doubted.
-7. ``code`` compares commands, options and names in code with what passages show of them.
-8. ``replies`` compares a yes, a no or a name with the sentence that answers the question.
-9. ``rivals``, ``sides`` and ``amounts`` find what refutes a span; else a sentence is the closest.
+6. ``fit`` corrects the estimate by what ``fitting`` learnt from reviews of a dataset, if anything.
+7. ``spans`` joins words; what a passage has word for word is not doubted.
+8. ``code`` compares commands, options and names in code with what passages show of them.
+9. ``replies`` compares a yes, a no or a name with the sentence that answers the question.
+10. ``rivals``, ``sides`` and ``amounts`` find what refutes a span; else a sentence is the closest.
 
 The labelled answers weigh 1 in training; sentences of the passages, the same with errors put in,
 and sentences that other passages confirm in other words weigh some thousandths to hundredths: that
@@ -31,15 +32,17 @@ said to be refuted. ``model.json`` beside the model gives data, date and scores.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.base.settings import Settings
+from spanlab.base.errors import UsageError
 from spanlab.detection.base import DetectorKit
+from spanlab.detection.common.fit_options import FITTED, NO_FIT
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -50,10 +53,12 @@ from spanlab.schema import (
     Span,
     Status,
 )
+from spanlab.systems.offline.calibration import Calibration
 from spanlab.systems.offline.code import CheckedCode, check_code
 from spanlab.systems.offline.features import AnswerFeatures, describe, question_of
+from spanlab.systems.offline.fit import WordFit
 from spanlab.systems.offline.lexicon import base
-from spanlab.systems.offline.model import SHIPPED, OfflineModel, load
+from spanlab.systems.offline.model import OfflineModel, WordProbabilities, installed
 from spanlab.systems.offline.neighbours import year
 from spanlab.systems.offline.passages import CopiedRuns, PassageTexts, read_passages
 from spanlab.systems.offline.replies import RefutedReply, refuted_reply
@@ -74,8 +79,8 @@ class OfflineDetector:
 
     name = NAME
 
-    def __init__(self, model: OfflineModel) -> None:
-        self._model = model
+    def __init__(self, model: OfflineModel, fit: WordFit | None = None) -> None:
+        self._model, self._fit = model, fit
 
     def annotate(self, item: Item) -> Annotation:
         """Mark an item's answer; without passages it is judged in a mode of its own, with a note.
@@ -85,11 +90,8 @@ class OfflineDetector:
             mark them, ``hard`` the characters that are taken for hallucinated; both may be empty.
         """
         texts = read_passages([passage.text for passage in item.passages])
-        passed = CopiedRuns(texts.readings)
-        code = check_code(
-            item.answer, question_of(item), [passage.text for passage in item.passages]
-        )
-        parts = [self._part(item, part, texts, passed, code) for part in _parts(item.answer)]
+        code = _code_of(item)
+        parts = [self._mark(part) for part in self._rate(item, texts, code)]
         spans = [span for part in parts for span in part.spans]
         hard = [interval for part in parts for interval in part.hard]
         made_up = _made_up(item.answer, code, spans) if code else []
@@ -107,50 +109,59 @@ class OfflineDetector:
             note=None if texts.numbers else NO_PASSAGES,
         )
 
-    def _part(
-        self,
-        item: Item,
-        part: tuple[int, int],
-        texts: PassageTexts,
-        passed: CopiedRuns,
-        code: CheckedCode | None,
-    ) -> _RatedPart:
-        """Judge the characters ``[begin, end)`` of an answer as an answer of their own.
+    def rate(self, item: Item) -> list[RatedPart]:
+        """Return an answer with its words rated, before a fit; a long one in several parts."""
+        texts = read_passages([passage.text for passage in item.passages])
+        return list(self._rate(item, texts, _code_of(item)))
+
+    def _rate(
+        self, item: Item, texts: PassageTexts, code: CheckedCode | None
+    ) -> Iterator[RatedPart]:
+        """Rate the words of each part of an answer as those of an answer of its own.
 
         Sentences with code are left to the rules for it.
         """
-        begin, end = part
-        answer = item.answer[begin:end]
-        described, alone = (
-            describe(question_of(item), answer, given, item.lang, self._model.background)
-            for given in (texts, PassageTexts((), ()))
-        )
+        passed = CopiedRuns(texts.readings)
         titles = [passage.title or "" for passage in item.passages]
-        coverage = 0.0 if described.passages.empty else described.coverage(item.question, titles)
-        rated = self._model.rate(described, alone, coverage)
-        calibration = self._model.calibration(item.lang, coverage)
-        exempt = passed.words(described.answer) | _beside_code(described.answer, begin, code)
-        reply = None if begin else refuted_reply(described, item.question, item.lang)
-        doubt = reply.doubt if reply else lambda probs: probs
-        marked = stretches(described, *(np.where(exempt, 0.0, doubt(probs)) for probs in rated))
         nouns = base(item.lang) in NOUN_CAPITALS
-        explainer = Explainer(described, item.passages, reply, nouns=nouns)
-        if code:  # instructions say in other words what a manual says; numbers and names stay
-            marked = [stretch for stretch in marked if explainer.label(stretch) != OTHER]
+        for begin, end in _parts(item.answer):
+            described, alone = (
+                describe(
+                    question_of(item), item.answer[begin:end], given, item.lang,
+                    self._model.background,
+                )
+                for given in (texts, PassageTexts((), ()))
+            )  # fmt: skip
+            is_empty = described.passages.empty
+            coverage = 0.0 if is_empty else described.coverage(item.question, titles)
+            reply = None if begin else refuted_reply(described, item.question, item.lang)
+            yield RatedPart(
+                begin=begin,
+                described=described,
+                rated=self._model.rate(described, alone, coverage),
+                exempt=passed.words(described.answer) | _beside_code(described.answer, begin, code),
+                reply=reply,
+                explainer=Explainer(described, item.passages, reply, nouns=nouns),
+                calibration=self._model.calibration(item.lang, coverage),
+                has_code=code is not None,
+            )
+
+    def _mark(self, part: RatedPart) -> _MarkedPart:
+        answer, begin, marked = part.described.answer.text, part.begin, part.marked(self._fit)
 
         def span(stretch: WordStretch) -> Span:
-            why = explainer.explain(stretch)
+            why = part.explainer.explain(stretch)
             return Span(
                 start=begin + stretch.start,
                 end=begin + stretch.end,
                 text=answer[stretch.start : stretch.end],
-                label=explainer.label(stretch),
-                prob=round(calibration.apply(stretch.prob), 3),
+                label=part.explainer.label(stretch),
+                prob=part.prob(stretch, self._fit),
                 note=why.note,
                 evidence=why.quotes,
             )
 
-        return _RatedPart(
+        return _MarkedPart(
             tuple(span(stretch) for stretch in marked),
             tuple(
                 Interval(start=begin + first, end=begin + last) for first, last in decided(marked)
@@ -158,11 +169,50 @@ class OfflineDetector:
         )
 
 
-class _RatedPart(NamedTuple):
+@dataclass(frozen=True)
+class RatedPart:
+    """A part of an answer, ``begin`` characters behind its start, with its words rated.
+
+    ``exempt`` says of each word whether it is never marked; ``reply`` is what the answer replies,
+    if the passages reply otherwise; ``has_code`` says whether the answer has code.
+    """
+
+    begin: int
+    described: AnswerFeatures
+    rated: WordProbabilities
+    exempt: NDArray[np.bool_]
+    reply: RefutedReply | None
+    explainer: Explainer
+    calibration: Calibration
+    has_code: bool
+
+    def marked(self, fit: WordFit | None) -> list[WordStretch]:
+        """Return the stretches that are marked, the words corrected by a fit if there is one."""
+        rated = self.rated if fit is None else fit.apply(self.described, self.rated)
+        doubt = self.reply.doubt if self.reply else lambda probs: probs
+        stretched = stretches(
+            self.described, *(np.where(self.exempt, 0.0, doubt(probs)) for probs in rated)
+        )
+        if not self.has_code:
+            return stretched
+        # Instructions say in other words what a manual says; numbers and names stay.
+        return [stretch for stretch in stretched if self.explainer.label(stretch) != OTHER]
+
+    def prob(self, stretch: WordStretch, fit: WordFit | None) -> float:
+        """Return the probability of a stretch; a fit is calibrated on its own labels."""
+        return round(self.calibration.apply(stretch.prob) if fit is None else stretch.prob, 3)
+
+
+class _MarkedPart(NamedTuple):
     """What was found in a part of an answer, in offsets of the whole."""
 
     spans: tuple[Span, ...]
     hard: tuple[Interval, ...]
+
+
+def _code_of(item: Item) -> CheckedCode | None:
+    passages = [passage.text for passage in item.passages]
+    return check_code(item.answer, question_of(item), passages)
 
 
 def _parts(answer: str) -> list[tuple[int, int]]:
@@ -200,13 +250,28 @@ def _made_up(answer: str, code: CheckedCode, others: Sequence[Span]) -> list[Spa
     ]
 
 
-def create(_kit: DetectorKit) -> OfflineDetector:
+def create(kit: DetectorKit) -> OfflineDetector:
     """Build the detector with the model that ``SPANLAB_OFFLINE_MODEL`` names, or the shipped one.
+
+    The option ``fitted`` adds what was learnt from reviews, which is read from the database.
 
     Raises:
         InputError: the file it names is not there or is no model.
+        NotFoundError: there is no such fit.
+        UsageError: the fit was made with another model.
     """
-    return OfflineDetector(load(Settings.read().offline_model or SHIPPED))
+    current, name = installed(), str(kit.spec.options.get(FITTED, ""))
+    if not name:
+        return OfflineDetector(current.model)
+    from spanlab.detection.fits import find_fit  # with the database: most are built without
+
+    fit = find_fit(name, NAME)
+    if fit.base != current.digest:
+        raise UsageError(
+            f"the fit {fit.id!r} belongs to another model of {NAME!r}: run `spanlab fit "
+            f"{fit.name}` again, or choose --option {FITTED}={NO_FIT}"
+        )
+    return OfflineDetector(current.model, WordFit.parse(fit.numbers))
 
 
 _MOST_QUOTES = 2

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.base.errors import InputError
+from spanlab.base.settings import Settings
 from spanlab.systems.offline.calibration import Calibration
 from spanlab.systems.offline.features import AnswerFeatures
 from spanlab.systems.offline.lexicon import EMPTY, Lexicon, WordBackground, base
@@ -198,6 +199,23 @@ def parse(data: bytes, name: str) -> OfflineModel:
             found=error,
             expected="a file of `spanlab train-offline`",
         ) from error
+
+
+class InstalledModel(NamedTuple):
+    """The model that the detector has on this machine, and the SHA-256 of its file."""
+
+    model: OfflineModel
+    digest: str
+
+
+def installed() -> InstalledModel:
+    """Return the model that ``SPANLAB_OFFLINE_MODEL`` names, or the shipped one.
+
+    Raises:
+        InputError: the file it names is not there or is no model.
+    """
+    path = Settings.read().offline_model or SHIPPED
+    return InstalledModel(load(path), digest(path.read_bytes()))
 
 
 def digest(data: bytes) -> str:

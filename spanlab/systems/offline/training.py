@@ -295,8 +295,8 @@ class _Examples:
         common = self.counting.without(item.lang, self._own[item.id])
         seen = describe(question_of(item), item.answer, read_passages(passages), item.lang, common)
         soft = [SoftLabel(start, end, 1.0) for start, end in draw.wrong] or labels.soft
-        share = _shares(seen, soft)
-        anyone = _shares(seen, [part._replace(prob=float(part.prob > 0)) for part in soft])
+        share = word_shares(seen, soft)
+        anyone = word_shares(seen, [part._replace(prob=float(part.prob > 0)) for part in soft])
         rows = draw.choose(share, self._random(item, item.answer))
         weight = np.full(len(rows), draw.weight * len(share) ** _LENGTH / max(len(rows), 1))
         table = seen.table[rows]
@@ -326,7 +326,7 @@ class _WordSampler(NamedTuple):
         return np.array(sorted(near | set(drawn)), dtype=np.int64)
 
 
-def _shares(seen: AnswerFeatures, soft: Sequence[SoftLabel]) -> Column:
+def word_shares(seen: AnswerFeatures, soft: Sequence[SoftLabel]) -> Column:
     """Mean probability of each word's characters."""
     edges = np.zeros(len(seen.answer.text) + 1)
     for start, end, prob in soft:
