@@ -8,20 +8,32 @@ detector computes with; the numbers are read from the database where the detecto
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import islice
 from pkgutil import resolve_name
 from typing import Any, Final
 
 from pydantic import JsonValue
 
 from spanlab.base.errors import NotFoundError, UsageError
+from spanlab.base.processes import ProcessPool
 from spanlab.detection.common.fit_options import FITTED, NO_FIT
 from spanlab.detection.entry import entries, entry_of
 from spanlab.output.figures import counted
 from spanlab.output.tables import Column, MeanInterval, ResultTable, columns_of
-from spanlab.schema import DatasetSettings, DetectorFit
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    DatasetSettings,
+    DatasetSummary,
+    DetectorFit,
+    Status,
+)
 from spanlab.schema.fits import FitFigure
 from spanlab.storage import Store
+from spanlab.storage.datasets import summary_of
+from spanlab.text.labels import hard_of
 
 LEAST: Final = 30  # finished answers that a fit needs
 _KEPT = 3  # fits of a detector: jobs that began with an earlier one still find it
@@ -226,8 +238,6 @@ def fit_in_words(
         is_kept: whether it was stored.
     """
     learnt_from = f"{counted(len(fit.learnt_from), 'answer')} by {', '.join(fit.annotators)}"
-    if len(fit.learnt_from) < fit.reviews:
-        learnt_from += f" (of {fit.reviews:,}, drawn at random)"
     if not fit.in_use:
         stays = f"; {before.id!r} stays in use" if before else ""
         return f"{fit.detector} gains nothing from {learnt_from}: nothing was changed{stays}"
@@ -236,4 +246,158 @@ def fit_in_words(
     return (
         f"{fit.detector} learnt from {learnt_from}. Runs over {dataset!r} now use {fit.id!r}: "
         f"spanlab annotate {dataset} --detector {fit.detector} --again"
+    )
+
+
+@dataclass(frozen=True)
+class FitState:
+    """How far a dataset is with the reviews that a detector can learn from.
+
+    ``reviews`` are the answers that people finished, each person's counted; of gold labels those
+    of one annotator where no person finished any. ``in_use`` is what runs use, ``latest`` the last
+    try, which may have gained nothing.
+    """
+
+    detector: str
+    reviews: int
+    in_use: DetectorFit | None
+    latest: DetectorFit | None
+    least: int = LEAST
+
+    @property
+    def can_learn(self) -> bool:
+        """Whether there may be enough reviews."""
+        return self.reviews >= self.least
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there are 30 reviews that no fit has tried to learn from."""
+        return self.reviews - (self.latest.reviews if self.latest else 0) >= self.least
+
+
+def fit_state(summary: DatasetSummary, detector: str) -> FitState:
+    """Return how far a dataset is with the reviews that a detector can learn from."""
+    tried = [fit for fit in summary.settings.fits if fit.detector == detector]
+    return FitState(
+        detector=detector,
+        reviews=reviews_of(summary),
+        in_use=summary.settings.fit_in_use(detector),
+        latest=max(tried, key=lambda fit: fit.made, default=None),
+    )
+
+
+def reviews_of(summary: DatasetSummary) -> int:
+    """Return how many reviews people finished in a dataset, or else how many gold labels it has."""
+    done = [(who.kind, who.counts.get(Status.DONE, 0)) for who in summary.annotators]
+    people = sum(count for kind, count in done if kind is AnnotatorKind.PERSON)
+    return people or max((count for kind, count in done if kind is AnnotatorKind.GOLD), default=0)
+
+
+def learners(summary: DatasetSummary) -> tuple[str, ...]:
+    """Return the detectors that have annotated a dataset and learn from reviews."""
+    here = summary.names_of(AnnotatorKind.DETECTOR)
+    return tuple(entry.name for entry in entries() if entry.fit and entry.name in here)
+
+
+_begun: dict[tuple[str, str], int] = {}  # by dataset and detector: reviews when it last learnt
+
+
+def learn_if_due(summary: DatasetSummary) -> None:
+    """Let detectors learn again where as many reviews have come as ``fit_every`` says.
+
+    A process of its own does it, so that nobody waits; runs that begin later use the result.
+    """
+    every = summary.settings.fit_every
+    for detector in learners(summary) if every else ():
+        state, place = fit_state(summary, detector), (summary.name, detector)
+        before = max(state.latest.reviews if state.latest else 0, _begun.get(place, 0))
+        if state.can_learn and state.reviews - before >= every:
+            _begun[place] = state.reviews
+            pool = ProcessPool(1)
+            pool.submit(learn_and_keep, detector, summary.name)
+            pool.shutdown(wait=False)
+
+
+def learn_and_keep(detector: str, dataset: str) -> None:
+    """Let a detector learn from a dataset's reviews and store the result; see ``learn``."""
+    with Store.open() as store:
+        keep_fit(store, dataset, learn(store, detector, dataset))
+
+
+_NEARLY_ALL = 0.9
+_LOOKED_AT = 500  # answers
+
+
+def marked_remarks(store: Store, dataset: str, detectors: Collection[str]) -> tuple[str, ...]:
+    """Return a sentence on each detector that learns, has no fit here and marks nearly all answers.
+
+    That is more than 90 % of 30 answers or more; the first 500 that it has finished are looked at.
+
+    Args:
+        store: the annotation database.
+        dataset: an existing dataset.
+        detectors: their names.
+    """
+    summary = summary_of(store, dataset)
+    remarks = []
+    for name in learners(summary):
+        if name not in detectors or summary.settings.fit_in_use(name):
+            continue
+        finished = (
+            annotation
+            for record in store.records(dataset, annotators=[name])
+            if (annotation := record.by(name)) and annotation.status is Status.DONE
+        )
+        count = MarkCount()
+        for annotation in islice(finished, _LOOKED_AT):
+            count.add(annotation)
+        remarks += [f"{name} {count.remark(dataset)}"] if count.is_nearly_all else []
+    return tuple(remarks)
+
+
+@dataclass
+class MarkCount:
+    """Counts the answers that a detector has finished, and those of them that it marks."""
+
+    done: int = 0
+    marked: int = 0
+
+    def add(self, annotation: Annotation) -> None:
+        """Count a finished annotation; one that only has doubts marks nothing."""
+        self.done += 1
+        self.marked += bool(hard_of(annotation))
+
+    @property
+    def is_nearly_all(self) -> bool:
+        """Whether more than 90 % of 30 answers or more are marked."""
+        return self.done >= LEAST and self.marked > _NEARLY_ALL * self.done
+
+    def remark(self, dataset: str | None) -> str:
+        """Say so, and what to do; without a dataset, files have to be imported first."""
+        first = "" if dataset else "import the file, "
+        return (
+            f"marks {self.marked:,} of {self.done:,} answers, which is too many if most of them "
+            f"are right: {first}review {LEAST}, then run spanlab fit {dataset or 'DATASET'}"
+        )
+
+
+def learnt_here(settings: DatasetSettings, annotator: str) -> str | None:
+    """Say that a detector has learnt from reviews of the dataset in which it is judged.
+
+    Returns:
+        A sentence; None if the detector's annotations were made without such a fit.
+    """
+    own = {fit.id: fit for fit in settings.fits}
+    used = [
+        own[str(setup.settings[key])]
+        for setup in settings.setups
+        if setup.annotator == annotator
+        for key in setup.settings
+        if key.endswith(f".{FITTED}") and setup.settings[key] in own
+    ]
+    if not used:
+        return None
+    return (
+        f"{annotator} has learnt from reviews of {len(used[-1].learnt_from):,} of these answers "
+        f"({used[-1].id}): on new answers it is worse than on these"
     )

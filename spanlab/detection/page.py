@@ -10,6 +10,8 @@ import streamlit as st
 from spanlab.detection.earlier import other_settings
 from spanlab.detection.entry import asks_models
 from spanlab.detection.estimate import RunEstimate, estimate
+from spanlab.detection.fit_panel import draw_fit, draw_marked_remarks
+from spanlab.detection.fits import learns
 from spanlab.detection.form import run_form, start_job
 from spanlab.detection.models import model_environment
 from spanlab.detection.models_panel import is_set_up
@@ -39,7 +41,7 @@ from spanlab.ui.common import (
     title,
 )
 from spanlab.ui.counts import counts_in_words
-from spanlab.ui.messages import errors_shown
+from spanlab.ui.messages import errors_shown, show_news
 
 _ESTIMATE = "spanlab.detect.estimate"
 _STARTED = "spanlab.detect.started"  # how many runs, in this session
@@ -53,6 +55,7 @@ def page() -> None:
     if not summaries:
         return
     summary = choose_dataset(summaries)
+    show_news()
     st.caption(plain(_describe_progress(summary)))
     latest = latest_job("detect", summary.name, summaries.values())
     # What was started here stands beside its button; earlier jobs are what people come to see.
@@ -60,6 +63,8 @@ def page() -> None:
     if latest is not None and started is None:
         _draw_latest_job(latest, summary.name)
     filled = run_form()
+    for name in filter(learns, filled["detectors"]):
+        draw_fit(summary, name)
     item = _ask_only_item(summary)
     st.html(_BAR)
     with st.container(border=True, key="detect-bar"):
@@ -122,6 +127,8 @@ def _draw_job(job_id: str, dataset: str, was_over: bool) -> None:
                 link("review", "Review the spans", icon=":material/edit_note:", dataset=dataset)
 
         job_actions(view, "detect", onward)
+        if view.is_over and view.request is not None:
+            draw_marked_remarks(dataset, RunRequest.model_validate(view.request).annotators)
         job_failures(view, dataset)
 
 

@@ -6,6 +6,7 @@ from spanlab.base.settings import Settings
 from spanlab.cli import console
 from spanlab.detection.earlier import other_settings
 from spanlab.detection.file_run import processes_of
+from spanlab.detection.fits import marked_remarks
 from spanlab.detection.request import RunRequest, check
 from spanlab.jobs import JobView
 from spanlab.jobs.working import run_here, sum_up
@@ -44,6 +45,9 @@ def annotate(request: RunRequest, *, again: bool = False) -> None:
     view = detect(request, n_left, again=again)
     done = view.progress.done - view.progress.failed
     console.say(f"{names} annotated {counted(done, 'item')} of {request.dataset!r}")
+    with Store.open(settings) as store:
+        for remark in marked_remarks(store, request.dataset, request.annotators):
+            console.say(remark)
     sum_up(view)
 
 

@@ -10,6 +10,7 @@ import typer
 
 from spanlab.cli import console
 from spanlab.cli.inputs import split_names
+from spanlab.detection.fits import learnt_here
 from spanlab.measure import gating, measurement, sample
 from spanlab.measure.certificate_html import save_certificate
 from spanlab.measure.certificates import certify, read_certificate, stale_because
@@ -120,7 +121,10 @@ def measure(
         measured = measurement.measure(store, dataset)
         if certificate is not None:
             save_certificate(certify(store, dataset), certificate)
+        settings = store.settings(dataset)
     console.write_result(measured, json=as_json)
+    if settings.measurement and (remark := learnt_here(settings, settings.measurement.annotator)):
+        console.say(remark)
 
 
 def gate(

@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from spanlab.base.errors import NotFoundError, StoreError, UsageError
 from spanlab.base.runtime import leave_imports_uncollected
+from spanlab.detection.fit_panel import offer_fits
 from spanlab.measure.sample import MeasuredItems
 from spanlab.output.figures import figure
 from spanlab.output.marked_text import fragment_html
@@ -77,6 +78,7 @@ def page() -> None:
         return
     dataset = summary.name
     show_news()
+    offer_fits(summary)
     test = entrance_of(common.store(), dataset, reviewer, summary.settings)
     if test.stage in {"begin", "failed"}:
         _offer_test(summary, reviewer, test)

@@ -68,7 +68,8 @@ class DetectorFit(FrozenModel):
     model, below which it does not work. ``numbers`` are what it learnt: the detector's JSON, packed
     by zlib and written in Base64; empty if it did not gain and nothing was kept. ``learnt_from``
     has the ``answer_hash`` of each answer; ``annotators`` are those whose labels were learnt.
-    ``reviews`` counts the finished answers. ``in_use`` says whether runs over the dataset use it.
+    ``reviews`` counts what people had finished by then. ``in_use`` says whether runs over the
+    dataset use it.
     """
 
     detector: Name

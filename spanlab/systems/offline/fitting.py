@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.base.errors import UsageError
-from spanlab.detection.fits import LEAST
+from spanlab.detection.fits import LEAST, reviews_of
 from spanlab.output.figures import counted
 from spanlab.schema import (
     AnnotatorKind,
@@ -81,7 +81,8 @@ def fit_dataset(
         UsageError: there are fewer than 30 finished answers, or fewer than 5 groups of related
             ones.
     """
-    names = _reviewers(summary_of(store, dataset), annotators)
+    summary = summary_of(store, dataset)
+    names = _reviewers(summary, annotators)
     reviewed = [
         answer
         for record in store.records(dataset, annotators=names)
@@ -92,6 +93,7 @@ def fit_dataset(
             f"fitting needs {LEAST} finished answers; {', '.join(names)} finished {len(reviewed)} "
             f"in {dataset!r}"
         )
+    # By their hashes, not by how they come: that is as good as at random, and always the same.
     drawn = sorted(reviewed, key=lambda answer: answer_hash(answer.item))[:MOST]
     groups = related([answer.item for answer in drawn])
     if len(set(groups)) < LEAST_GROUPS:
@@ -116,7 +118,7 @@ def fit_dataset(
         numbers=learnt.dump() if is_better else "",
         learnt_from=tuple(answer_hash(answer.item) for answer in answers),
         annotators=tuple(names),
-        reviews=len(reviewed),
+        reviews=reviews_of(summary),
         made=datetime.now(UTC),
         report=report,
         in_use=is_better,
