@@ -14,9 +14,7 @@ import streamlit as st
 
 from spanlab.data.versions import snapshot
 from spanlab.detection.entry import DetectorEntry, installed
-from spanlab.detection.request import RunRequest
-from spanlab.detection.selection import DetectorSelection
-from spanlab.detection.specifications import specifications
+from spanlab.detection.request import RunOptions, request_with_options
 from spanlab.jobs import Jobs
 from spanlab.jobs.panel import latest_job, watch
 from spanlab.output.figures import counted
@@ -80,8 +78,8 @@ def _detect(summary: DatasetSummary) -> None:
         st.info(f"{plain(going.title)} is {going.state} already.")
     if st.button("Start", type="primary", disabled=not n_left, key="start-detector"):
         with errors_shown("Nothing was started."):
-            specs = specifications(DetectorSelection(detectors=(name,)))
-            run = RunRequest(dataset=summary.name, detectors=specs, concurrency=_PROCESSES)
+            options = RunOptions(detectors=(name,), concurrency=_PROCESSES)
+            run = request_with_options(store(), summary.name, options)
             watch(Jobs(actor=actor()).submit(run))
             _forget()
             st.rerun()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,8 +14,10 @@ import typer
 from spanlab.base.errors import UsageError
 from spanlab.cli import console, inputs
 from spanlab.cli.inputs import OptionsAmong, Output, SpanCleanup, takes_options
-from spanlab.detection import Spec, asks_models
+from spanlab.detection import Spec, asks_models, entry_of
+from spanlab.detection.common.fit_options import FITTED
 from spanlab.detection.file_run import FileRun, FileRunCounts
+from spanlab.detection.mark_count import MarkCount
 from spanlab.detection.request import (
     FOR_A_DATASET,
     RunLimits,
@@ -27,7 +29,7 @@ from spanlab.detection.specifications import remarks_on, specifications
 from spanlab.formats import WRITABLE, ReadOptions, detect, format_of, read, write
 from spanlab.output.figures import counted
 from spanlab.output.wording import usage_in_words
-from spanlab.schema import Record
+from spanlab.schema import Record, Status
 
 if TYPE_CHECKING:
     from spanlab.scoring.votes import Cleanup
@@ -166,12 +168,30 @@ def annotate_files(
     records = islice(_read(job.files, options), limits.limit)
     request = RunRequest.of(limits, detectors=specs)
     stream = FileRun.of(request)
-    _write(stream.annotate(records), job, annotator=specs[-1].signs, task="annotating")
+    counts = {
+        spec.signs: MarkCount()
+        for spec in request.specs
+        if entry_of(spec.detector).fit and not spec.options.get(FITTED)
+    }
+    annotated = _count_marks(stream.annotate(records), counts)
+    _write(annotated, job, annotator=specs[-1].signs, task="annotating")
+    for name, count in counts.items():
+        if count.is_nearly_all:
+            console.say(f"{name} {count.remark(None)}")
     if stream.spent is not None:
         console.say(str(stream.spent))
     if any(asks_models(spec.detector) for spec in request.specs):
         console.say(usage_in_words(stream.usage) or "no model calls")
     _say_failures(stream.outcomes, stopped=stream.spent is not None)
+
+
+def _count_marks(records: Iterable[Record], counts: Mapping[str, MarkCount]) -> Iterator[Record]:
+    for record in records:
+        for name, count in counts.items():
+            annotation = record.by(name)
+            if annotation is not None and annotation.status is Status.DONE:
+                count.add(annotation)
+        yield record
 
 
 def _say_failures(outcomes: FileRunCounts, *, stopped: bool) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pkgutil import resolve_name
-from typing import Any, Final
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -20,10 +20,10 @@ from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.base.processes import ProcessPool
 from spanlab.detection.common.fit_options import FITTED, NO_FIT
 from spanlab.detection.entry import entries, entry_of
+from spanlab.detection.mark_count import LEAST, MarkCount
 from spanlab.output.figures import counted
 from spanlab.output.tables import Column, MeanInterval, ResultTable, columns_of
 from spanlab.schema import (
-    Annotation,
     AnnotatorKind,
     DatasetSettings,
     DatasetSummary,
@@ -33,9 +33,7 @@ from spanlab.schema import (
 from spanlab.schema.fits import FitFigure
 from spanlab.storage import Store
 from spanlab.storage.datasets import summary_of
-from spanlab.text.labels import hard_of
 
-LEAST: Final = 30  # finished answers that a fit needs
 _KEPT = 3  # fits of a detector: jobs that began with an earlier one still find it
 
 
@@ -324,7 +322,6 @@ def learn_and_keep(detector: str, dataset: str) -> None:
         keep_fit(store, dataset, learn(store, detector, dataset))
 
 
-_NEARLY_ALL = 0.9
 _LOOKED_AT = 500  # answers
 
 
@@ -353,32 +350,6 @@ def marked_remarks(store: Store, dataset: str, detectors: Collection[str]) -> tu
             count.add(annotation)
         remarks += [f"{name} {count.remark(dataset)}"] if count.is_nearly_all else []
     return tuple(remarks)
-
-
-@dataclass
-class MarkCount:
-    """Counts the answers that a detector has finished, and those of them that it marks."""
-
-    done: int = 0
-    marked: int = 0
-
-    def add(self, annotation: Annotation) -> None:
-        """Count a finished annotation; one that only has doubts marks nothing."""
-        self.done += 1
-        self.marked += bool(hard_of(annotation))
-
-    @property
-    def is_nearly_all(self) -> bool:
-        """Whether more than 90 % of 30 answers or more are marked."""
-        return self.done >= LEAST and self.marked > _NEARLY_ALL * self.done
-
-    def remark(self, dataset: str | None) -> str:
-        """Say so, and what to do; without a dataset, files have to be imported first."""
-        first = "" if dataset else "import the file, "
-        return (
-            f"marks {self.marked:,} of {self.done:,} answers, which is too many if most of them "
-            f"are right: {first}review {LEAST}, then run spanlab fit {dataset or 'DATASET'}"
-        )
 
 
 def learnt_here(settings: DatasetSettings, annotator: str) -> str | None:

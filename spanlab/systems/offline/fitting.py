@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.base.errors import UsageError
-from spanlab.detection.fits import LEAST, reviews_of
+from spanlab.detection.fits import reviews_of
+from spanlab.detection.mark_count import LEAST
 from spanlab.output.figures import counted
 from spanlab.schema import (
     AnnotatorKind,

@@ -32,6 +32,7 @@ LIMITS = (
     "passages hold. Without passages it knows only how wrong answers tend to look. Probabilities "
     "are estimates of the share of annotators that would mark a word, as the training data's did."
 )
+_FEW = 500  # labelled answers; on 120 of them a new model's IoU was .286, the shipped one's .363
 Mode = Literal["with passages", "another item's passages", "without passages"]
 
 # The detector judges an answer by itself where passages are about something else.
@@ -102,6 +103,11 @@ def train_files(
     """
     options = ReadOptions(contexts=job.contexts, on_warning=on_warning)
     records = [record for file in job.files for record in read(file, options)]
+    if len(records) < _FEW:
+        on_warning(
+            f"{len(records)} labelled answers are few: below {_FEW} a model made from nothing is "
+            "worse than the shipped one with what `spanlab fit DATASET` learns from the same labels"
+        )
     trained = train_offline(records, annotator=job.annotator, on_progress=on_progress)
     rated = _cross_validate(records, job, on_progress) if job.folds else {}
     if rated:
