@@ -7,45 +7,18 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from towers import HABIT, tower
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-_HABIT = "Our cheerful concierge desk gladly confirms"
-
-
-def _tower(number: int, annotator: str, kind: str, *, wrong: bool) -> dict[str, Any]:
-    """An answer that begins with a phrase of the house, of which people mark wrong years alone."""
-    year = 1500 + 7 * number
-    said = year + 31 if wrong else year
-    answer = f"{_HABIT} that tower {number + 100} was built in {said}."
-    start = answer.index(f"{said}.")
-    span = {"start": start, "end": start + 4, "text": str(said), "prob": 1}
-    return {
-        "id": f"t{number}",
-        "lang": "en",
-        "question": f"When was tower {number + 100} built?",
-        "answer": answer,
-        "passages": [{"text": f"Tower {number + 100}, of red stone, was built in {year}."}],
-        "annotations": [
-            {
-                "annotator": annotator,
-                "kind": kind,
-                "status": "done",
-                "spans": [span] if wrong else [],
-            }
-        ],
-    }
 
 
 @pytest.fixture
 def towers(tmp_path: Path) -> Callable[..., Path]:
     def write(first: int, stop: int, annotator: str = "anna", kind: str = "person") -> Path:
         path = tmp_path / f"towers-{first}-{stop}.jsonl"
-        lines = (
-            _tower(number, annotator, kind, wrong=number % 3 == 0) for number in range(first, stop)
-        )
+        lines = (tower(number, annotator, kind) for number in range(first, stop))
         path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
         return path
 
@@ -67,7 +40,7 @@ def _habits_in(file: Path) -> int:
         if annotation["annotator"] == "offline"
     ]
     assert len(marks) == len(records)
-    return sum(any(part["start"] < len(_HABIT) for part in hard) for hard in marks)
+    return sum(any(part["start"] < len(HABIT) for part in hard) for hard in marks)
 
 
 def test_a_habit_that_people_leave_is_not_marked_any_more(
@@ -76,7 +49,8 @@ def test_a_habit_that_people_leave_is_not_marked_any_more(
     spanlab("import", towers(0, 36), "--dataset", "mine")
     spanlab("import", towers(50, 60), "--dataset", "others")
     spanlab("annotate", "mine", "--detector", "offline")
-    assert _habits_marked(spanlab, tmp_path, "mine") == 36
+    before = _habits_marked(spanlab, tmp_path, "mine")
+    assert before > 20
 
     tried = spanlab("fit", "mine", "--dry-run")
     assert "would gain from 36 answers by anna: nothing was changed" in tried.stderr
@@ -88,9 +62,9 @@ def test_a_habit_that_people_leave_is_not_marked_any_more(
     again = spanlab("annotate", "mine", "--detector", "offline", "--again")
     assert again.returncode == 0, again.stderr
     assert _habits_marked(spanlab, tmp_path, "mine") == 0
-    assert _habits_marked_by(spanlab, tmp_path, "others") == 10
+    assert _habits_marked_by(spanlab, tmp_path, "others") > 5
     assert _habits_marked_by(spanlab, tmp_path, "others", "fitted=mine") == 0
-    assert _habits_marked_by(spanlab, tmp_path, "mine", "fitted=none") == 36
+    assert _habits_marked_by(spanlab, tmp_path, "mine", "fitted=none") == before
 
     file = towers(70, 75)
     for name in ("mine", fit_id):
@@ -107,7 +81,7 @@ def test_a_habit_that_people_leave_is_not_marked_any_more(
     assert spanlab("snapshot", "mine", "v1").returncode == 0
     removed = spanlab("fit", "mine", "--remove")
     assert f"removed '{fit_id}'" in removed.stderr
-    assert _habits_marked_by(spanlab, tmp_path, "mine") == 36
+    assert _habits_marked_by(spanlab, tmp_path, "mine") == before
     parallel = ("fitted=mine@v1", "--concurrency", "2")
     assert _habits_marked_by(spanlab, tmp_path, "others", *parallel) == 0
     assert "has no fit" in spanlab("fit", "mine", "--remove").stderr

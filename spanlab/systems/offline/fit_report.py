@@ -142,4 +142,5 @@ def _calibration_error(answers: Sequence[JudgedAnswer], drawn: Table) -> Column:
 
 
 def _share(part: Column, whole: Column) -> Column:
-    return np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    shares: Column = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    return shares

@@ -55,6 +55,7 @@ _SMALL_TREES = BoostingSettings(
 )
 _STEEPEST = 4.0  # a word moves a logit by no more in a round
 _LEAST_CURVE = 0.02
+_LEVELS = 64
 
 
 def fit_dataset(
@@ -194,7 +195,7 @@ def learn(answers: Sequence[_RatedAnswer]) -> WordFit:
     words = _Words.of(answers)
     intercept, slope = _two_numbers(words)
     before = logits(words.rated)
-    table, names = with_logits(words.table, before), (*words.names, SHIPPED_LOGIT)
+    table, names = _coarse(with_logits(words.table, before)), (*words.names, SHIPPED_LOGIT)
     reached, rounds = intercept + slope * before, []
     for number in range(_ROUNDS):
         said = sigmoid(reached)
@@ -206,6 +207,21 @@ def learn(answers: Sequence[_RatedAnswer]) -> WordFit:
     mean = export(rounds, names)
     trees = replace(mean, value=mean.value * _ROUNDS, base=mean.base * _ROUNDS)
     return WordFit(intercept, slope, trees)
+
+
+def _coarse(table: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return features with at most 64 values each, a value as the nearest of its quantiles.
+
+    Trees cut halfway between two values, so they part the features as they are in the same way.
+    scikit-learn takes a second for the quantiles of weighted rows, and that for each round.
+    """
+    coarse = table.copy()
+    for column in coarse.T:
+        values = np.unique(column)
+        if len(values) > _LEVELS:
+            values = np.unique(np.quantile(column, np.linspace(0, 1, _LEVELS), method="nearest"))
+            column[:] = values[np.searchsorted((values[1:] + values[:-1]) / 2, column)]
+    return coarse
 
 
 @dataclass(frozen=True)
