@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from towers import tower
 
 from spanlab.detection import fits
-from spanlab.schema import Annotation, AnnotatorKind, Record
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record
 from spanlab.storage import Store
 from spanlab.storage.datasets import summary_of
 
@@ -20,11 +20,12 @@ OpenPage = Callable[..., AppTest]
 def reviewed(store: Store) -> Store:
     """36 reviewed answers, on which the detector has decided nothing."""
     detector = Annotation(annotator="offline", kind=AnnotatorKind.DETECTOR)
-    records = [Record.model_validate(tower(number)) for number in range(36)]
-    store.import_records(
-        "mine",
-        [r.model_copy(update={"annotations": (*r.annotations, detector)}) for r in records],
-    )
+    records = []
+    for number in range(36):
+        item = tower(number)
+        by_anna = [Annotation.model_validate(said) for said in item.pop("annotations")]
+        records.append(Record(item=Item.model_validate(item), annotations=(*by_anna, detector)))
+    store.import_records("mine", records)
     return store
 
 
