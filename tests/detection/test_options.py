@@ -16,7 +16,11 @@ from spanlab.detection.selection import DetectorSelection
 from spanlab.detection.specifications import specifications
 
 NEEDED = {"encoder": "model", "encoder-nli": "model", "encoder-nli-claims": "model"}
-OF_A_FORM = {"memory_as_of": "2026-01-31", "labels": "date: a wrong day; name"}
+OF_A_FORM = {
+    "memory_as_of": "2026-01-31",
+    "labels": "date: a wrong day; name",
+    "fitted": "mine@0123abcd",
+}
 ONLY_WITH = {"agreeing": "samples=25"}  # of so many samples so many agree
 
 
