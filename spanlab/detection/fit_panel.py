@@ -95,8 +95,8 @@ def _describe(state: FitState) -> str:
             "changed."
         )
     return (
-        f"Nothing yet. It needs {state.least} finished answers; you have {state.reviews:,} reviews. "
-        "It is used only if held-out answers are marked better."
+        f"Nothing yet. It needs {state.least} finished answers; you have {state.reviews:,} "
+        "reviews. It is used only if held-out answers are marked better."
     )
 
 
