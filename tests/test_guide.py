@@ -135,6 +135,7 @@ NEEDING_MORE = {  # than a third of the samples: other tools' files, judged step
     "import",
     "optimize",
     "train-offline",
+    "fit",
     "encoder convert",
     "encoder train",
 }
@@ -217,6 +218,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(folder / "data" / "samples.jsonl", folder / copy)
     for copy in ("claims.jsonl", "questions.jsonl"):
         shutil.copy(folder / "data" / copy, folder / copy)
+    shutil.copy(ROOT / "data" / "samples.jsonl", folder / "corrected.jsonl")  # enough to learn from
     shutil.copy(SPANS, folder / "spans.json")
     for name, text in {
         "pages/oslo.txt": "Oslo is the capital of Norway.",
