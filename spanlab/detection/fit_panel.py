@@ -50,7 +50,9 @@ def draw_fit(summary: DatasetSummary, detector: str) -> None:
         return
     state = fit_state(summary, detector)
     title = f"What {detector} learnt from your reviews"
-    with st.expander(plain(title), icon=":material/school:", expanded=state.is_due):
+    with st.expander(
+        plain(title), state.is_due, key=f"fits-{summary.name}-{detector}", icon=":material/school:"
+    ):
         st.markdown(plain(_describe(state)))
         with st.container(horizontal=True, vertical_alignment="center"):
             _draw_button(summary, state)
