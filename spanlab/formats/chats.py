@@ -33,7 +33,7 @@ HOLDS: Final = ("content", "value", "text", "message", "parts", "utterance", "ou
 
 
 class ChatTurn(NamedTuple):
-    """An answer in a chat, what it was asked, and what tools had found by then.
+    """An answer in a chat, what it was asked, and what was found for it in its turn.
 
     The question is the user's last message before it ("" if there is none); where the chat was
     under way by then, all that both had said, with who said it before each. ``is_whole`` says that
@@ -231,8 +231,12 @@ def turn_of(value: Any, field: str, number: int | None = None) -> ChatTurn:
     at = answers[-1 if number is None else number]
     earlier = [line for turn in value[:at] for line in lines_of(turn)]
     talk = [line for line in earlier if line.role in (USER, MODEL) and line.text]
-    found = [line.text for line in earlier if line.role == TOOL and line.text.strip()]
-    found += [text for turn in value[: at + 1] for text in _retrieved(turn)]
+    asked = max((n for n in range(at) if is_user(value[n])), default=0)
+    # What earlier turns found is part of the talk, and no evidence; what no turn is in counts.
+    own = [m for n, m in enumerate(value[: at + 1]) if n >= asked or not _role(m)]
+    lines = (line for message in own for line in lines_of(message))
+    found = [line.text for line in lines if line.role == TOOL and line.text.strip()]
+    found += [text for message in own for text in _retrieved(message)]
     passages = tuple(dict.fromkeys(found))
     is_whole = len(value) == 1 + len(talk) <= 2
     return ChatTurn(_question(talk), text_of_message(value[at]), passages, is_whole)

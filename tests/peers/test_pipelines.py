@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,12 @@ import spanlab
 from spanlab.schema import Process, Record
 from spanlab.testing import ModelServer, call_tools, in_turn, say
 
+# Questions, with what is found and said for each.
+RUNS: dict[str, tuple[str, str]] = {
+    "When was the Kolme lighthouse built?": ("It was completed in 1889.", "It was built in 1898."),
+    "Who designed the Varda bridge?": ("Ines Holt designed it.", "Ida Holm designed that."),
+    "ヴァルダ橋は何年に開通しましたか?": ("1932年に開通した。🌉", "1935年に開通しました。🌉"),
+}
 ASKED = "When was the Eiffel Tower built?"
 BUILT = "The Eiffel Tower was completed in 1889."
 TALL = "It is 330 metres tall.\nIt stands in Paris."
@@ -171,7 +178,97 @@ def test_two_questions_in_one_span(
         (asked[0], WRONG),
         (asked[1], "It is 330 m tall."),
     ]
-    assert [[passage.text for passage in item.passages] for item in items] == [
-        [BUILT],
-        [BUILT, TALL],
-    ]
+    assert [[passage.text for passage in item.passages] for item in items] == [[BUILT], [TALL]]
+
+
+def respond(ask: Any) -> Any:
+    """Have a tool look the question up that was asked last, then answer it."""
+    messages = ask.messages
+    asked = [n for n, message in enumerate(messages) if asks_of(message)]
+    question = asks_of(messages[asked[-1]])
+    has_searched = any(message["role"] == "tool" for message in messages[asked[-1] :])
+    if ask.body.get("tools") and not has_searched:
+        return call_tools(search={"query": question})(ask)
+    return say(RUNS[question][1])
+
+
+def asks_of(message: dict[str, Any]) -> str:
+    text = str(message.get("content") or "") if message["role"] == "user" else ""
+    return max((q for q in RUNS if q in text), key=text.rfind, default="")
+
+
+@pytest.fixture
+def runs(command: Callable[..., Any], tmp_path: Path) -> Callable[[], list[Any]]:
+    """Return question, answer and passages of the items, once their traces are stored."""
+
+    def read() -> list[Any]:
+        for _ in range(40):
+            time.sleep(0.5)
+            names = command("datasets").stdout
+            if "traces" in names:
+                command("export", "traces", "-o", "runs.jsonl")
+                items = [record.item for record in spanlab.load(tmp_path / "runs.jsonl")]
+                if len(items) == len(RUNS):
+                    break
+        told = {item.question: (item.answer, [p.text for p in item.passages]) for item in items}
+        return [(question, *told.get(question, ("", []))) for question in RUNS]
+
+    return read
+
+
+EXPECTED = [(question, said, [found]) for question, (found, said) in RUNS.items()]
+
+
+def test_agents_of_openai_side_by_side(
+    model: ModelServer, provider: TracerProvider, runs: Callable[[], list[Any]]
+) -> None:
+    import agents
+    from openai import AsyncOpenAI
+    from openinference.instrumentation.openai_agents import OpenAIAgentsInstrumentor
+
+    @agents.function_tool
+    def search(query: str) -> str:
+        """Look it up."""
+        return RUNS[query][0]
+
+    client = AsyncOpenAI(base_url=model.url, api_key="any")
+    bot = agents.OpenAIChatCompletionsModel("m", openai_client=client)
+    agent = agents.Agent(name="guide", instructions="Search.", tools=[search], model=bot)
+
+    async def ask() -> None:
+        with agents.trace("batch"):
+            await asyncio.gather(*(agents.Runner.run(agent, question) for question in RUNS))
+
+    model.script(respond)
+    tracing = OpenAIAgentsInstrumentor()
+    tracing.instrument(tracer_provider=provider)
+    try:
+        asyncio.run(ask())
+    finally:
+        tracing.uninstrument()
+    assert runs() == EXPECTED
+
+
+def test_a_chat_of_pydantic_ai(
+    model: ModelServer, provider: TracerProvider, runs: Callable[[], list[Any]]
+) -> None:
+    from pydantic_ai import Agent
+    from pydantic_ai.models.instrumented import InstrumentationSettings
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    at = OpenAIProvider(base_url=model.url, api_key="any")
+    agent = Agent(OpenAIChatModel("m", provider=at), name="guide")
+    agent.instrument = InstrumentationSettings(tracer_provider=provider)
+
+    @agent.tool_plain
+    def search(query: str) -> list[str]:
+        """Look it up."""
+        return [RUNS[query][0]]
+
+    model.script(respond)
+    with provider.get_tracer("app").start_as_current_span("session"):
+        history: Any = None
+        for question in RUNS:
+            history = agent.run_sync(question, message_history=history).all_messages()
+    assert runs() == EXPECTED
