@@ -145,6 +145,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     where tests are chosen by marks: to look for them takes seconds.
     """
     items.sort(key=lambda item: _turn(item.path))
+    for item in items:
+        if "shared" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.needs_shared)
     known: dict[object, bool] = {}
     for item in items if config.option.markexpr else ():
         if isinstance(item, pytest.Function) and _is_slow(item, known):
@@ -210,8 +213,20 @@ def shared() -> Path:
     """The directory of shared real data; tests that need it skip, saying so, where it is absent."""
     path = Path(os.environ.get("SPANLAB_SHARED", _ROOT.parent / "shared"))
     if not path.is_dir():
-        pytest.skip(f"no shared data at {path}: set SPANLAB_SHARED")
+        pytest.skip(f"{_NO_SHARED} at {path}: set SPANLAB_SHARED")
     return path
+
+
+_NO_SHARED = "no shared data"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line how many tests were skipped for want of the shared data."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = [report.longrepr[2] for report in skipped if _NO_SHARED in report.longreprtext]
+    if reasons:
+        reason = reasons[0].removeprefix("Skipped: ")
+        terminalreporter.write_line(f"not run: {len(reasons)} tests that need real data ({reason})")
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from commands import run_here
+from forks import run_forked
+from small_nltk import write_nltk
 
 from spanlab.formats import read, write
 from spanlab.schema import (
@@ -24,7 +26,6 @@ from spanlab.schema import (
 )
 from spanlab.scoring.answers import GoldClaim, PredictedClaim, averitec
 
-SHARED = Path(os.environ.get("SPANLAB_SHARED", Path(__file__).parents[2] / "shared"))
 GOLD = GoldClaim(label="Refuted", questions=("a", "b"), answered=("a 1", "b 2", "b 3"))
 
 
@@ -62,12 +63,49 @@ def test_a_claim_scores_where_label_and_evidence_are_right_and_above_the_level()
     assert report.macro_f1 == pytest.approx(2 / 3 / 4)
 
 
+def scored(tmp_path: Path, *arguments: str) -> str:
+    """What `spanlab score` prints where a tower is a spire; NLTK reads one WordNet a process."""
+    data = tmp_path / "nltk_data"
+    words = os.environ | {"NLTK_DATA": str(data if data.exists() else write_nltk(data))}
+    found = run_forked(["spanlab", "score", *arguments], words, tmp_path)
+    assert found.returncode == 0, found.stderr
+    return found.stdout
+
+
+def test_words_and_their_synonyms_are_compared_by_meteor(tmp_path: Path) -> None:
+    """All 7 tokens in one piece: 1 - .5 (1/7)³. 6 of 7 in two pieces: 6/7 (1 - .5 (2/6)³).
+
+    The second prediction has one of two gold questions, so half of that.
+    """
+    questions = [
+        {"question": question, "answers": [{"answer": "The tower."}]}
+        for question in ("Which is old?", "Who paid?")
+    ]
+    gold = [
+        {"claim_id": 1, "label": "Refuted", "questions": questions[:1]},
+        {"claim_id": 2, "label": "Refuted", "questions": questions},
+    ]
+    said = [
+        {"claim_id": number, "pred_label": "Refuted", "evidence": [pair]}
+        for number, pair in (
+            (1, {"question": "Which is old?", "answer": "The spire."}),
+            (2, {"question": "Which is old?", "answer": "The bell."}),
+        )
+    ]
+    for name, lines in (("gold.jsonl", gold), ("pred.jsonl", said)):
+        (tmp_path / name).write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    said_of = scored(tmp_path, "pred.jsonl", "gold.jsonl", "--averitec", "--json")
+    first, second = json.loads(said_of)["items"]
+    assert first["evidence"] == pytest.approx(1 - 0.5 * (1 / 7) ** 3)
+    assert second["evidence"] == pytest.approx(6 / 7 * (1 - 0.5 * (2 / 6) ** 3) / 2)
+
+
 KIND = "gold_questions_other_answers"
 
 
-def official(tmp_path: Path) -> Path:
+def official(shared: Path, tmp_path: Path) -> Path:
     """The first claims of dev.json as it was published: one array, without numbers."""
-    lines = (SHARED / "claims" / "averitec_dev60.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (shared / "claims" / "averitec_dev60.jsonl").read_text(encoding="utf-8").splitlines()
     claims = [json.loads(line) for line in lines]
     for position, claim in enumerate(claims):
         assert claim.pop("claim_id") == position
@@ -75,18 +113,18 @@ def official(tmp_path: Path) -> Path:
     return tmp_path / "dev.json"
 
 
-def predicted() -> list[dict[str, Any]]:
+def predicted(shared: Path) -> list[dict[str, Any]]:
     """Recorded predictions of those claims."""
-    path = SHARED / "claims" / "averitec_predictions.jsonl"
+    path = shared / "claims" / "averitec_predictions.jsonl"
     lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     return [line for line in lines if line["kind"] == KIND]
 
 
-def test_scores_equal_those_of_the_shared_tasks_evaluator(tmp_path: Path) -> None:
+def test_scores_equal_those_of_the_shared_tasks_evaluator(shared: Path, tmp_path: Path) -> None:
     """Also after a way through a dataset: numbers, labels and pairs come back as they were."""
-    official(tmp_path)
-    (tmp_path / "pred.json").write_text(json.dumps(predicted()), encoding="utf-8")
-    words = {"NLTK_DATA": str(SHARED / "nltk_data"), "SPANLAB_HOME": str(tmp_path / "home")}
+    official(shared, tmp_path)
+    (tmp_path / "pred.json").write_text(json.dumps(predicted(shared)), encoding="utf-8")
+    words = {"NLTK_DATA": str(shared / "nltk_data"), "SPANLAB_HOME": str(tmp_path / "home")}
 
     def run(*arguments: str) -> str:
         found = run_here(list(arguments), tmp_path, os.environ | words)
@@ -103,7 +141,7 @@ def test_scores_equal_those_of_the_shared_tasks_evaluator(tmp_path: Path) -> Non
         (*rest, (pairs * 10)[:10]) for *rest, pairs in told(tmp_path / "pred.json")
     ]
     report = json.loads(run("score", "out.json", "dev.json", "--averitec", "--json"))
-    golden = json.loads((SHARED / "claims" / "averitec_golden.json").read_text(encoding="utf-8"))
+    golden = json.loads((shared / "claims" / "averitec_golden.json").read_text(encoding="utf-8"))
     expected = golden["kinds"][KIND]
     assert (report["missing"], report["others"]) == ([], [])
     assert len(report["items"]) == len(expected["items"]) == 60
@@ -133,13 +171,17 @@ def told(path: Path) -> list[tuple[Any, ...]]:
 
 def test_predictions_with_other_numbers_are_told(tmp_path: Path) -> None:
     """Claims counted from 1 would else be scored by their neighbours' labels."""
-    official(tmp_path)
-    shifted = [line | {"claim_id": line["claim_id"] + 1, "evidence": []} for line in predicted()]
-    (tmp_path / "pred.json").write_text(json.dumps(shifted[:3]), encoding="utf-8")
-    words = os.environ | {"NLTK_DATA": str(SHARED / "nltk_data")}
-    found = run_here(["score", "pred.json", "dev.json", "--averitec"], tmp_path, words)
-    assert "3 claims whose prediction quotes another claim than the gold file has" in found.stdout
-    assert "under its claim_id: 1, 2, 3" in found.stdout
+    claims = ("Oslo is in Sweden.", "Bern is a town.", "Rome is old.", "Pisa is flat.")
+    gold = [{"claim": claim, "label": "Refuted"} for claim in claims]
+    said = [
+        {"claim_id": number, "claim": claim, "evidence": [], "pred_label": "Refuted"}
+        for number, claim in enumerate(claims[:3], 1)
+    ]
+    (tmp_path / "dev.json").write_text(json.dumps(gold), encoding="utf-8")
+    (tmp_path / "pred.json").write_text(json.dumps(said), encoding="utf-8")
+    text = scored(tmp_path, "pred.json", "dev.json", "--averitec")
+    assert "3 claims whose prediction quotes another claim than the gold file has" in text
+    assert "under its claim_id: 1, 2, 3" in text
 
 
 def test_pages_of_predictions_become_passages_and_come_back(tmp_path: Path) -> None:
@@ -188,17 +230,16 @@ def test_pairs_are_repeated_in_turn_up_to_ten_on_request(tmp_path: Path) -> None
     said = {"claim_id": 1, "pred_label": "Refuted", "evidence": [pair]}
     for name, line in (("gold.jsonl", gold), ("pred.jsonl", said)):
         (tmp_path / name).write_text(json.dumps(line), encoding="utf-8")
-    words = os.environ | {"NLTK_DATA": str(SHARED / "nltk_data")}
 
     def evidence(*more: str) -> float:
-        arguments = ["score", "pred.jsonl", "gold.jsonl", "--averitec", "--json", *more]
-        found = run_here(arguments, tmp_path, words)
-        assert found.returncode == 0, found.stderr
-        return float(json.loads(found.stdout)["items"][0]["evidence"])
+        text = scored(tmp_path, "pred.jsonl", "gold.jsonl", "--averitec", "--json", *more)
+        return float(json.loads(text)["items"][0]["evidence"])
 
     once = evidence()
     assert evidence("--repeat-pairs") == pytest.approx(2 * once)
-    refused = run_here(["score", "pred.jsonl", "gold.jsonl", "--repeat-pairs"], tmp_path, words)
+    refused = run_here(
+        ["score", "pred.jsonl", "gold.jsonl", "--repeat-pairs"], tmp_path, os.environ
+    )
     assert refused.returncode == 2
 
 
@@ -217,8 +258,11 @@ def test_a_wrong_line_is_named(line: Any, words: str, tmp_path: Path) -> None:
     first = {"claim_id": 0, "pred_label": "Refuted"}
     path = tmp_path / "pred.jsonl"
     path.write_text(f"{json.dumps(first)}\n{json.dumps(line)}\n", encoding="utf-8")
-    gold = str(SHARED / "claims" / "averitec_dev60.jsonl")
-    found = run_here(["score", path.name, gold, "--averitec"], tmp_path, os.environ)
+    gold = [
+        {"claim_id": number, "claim": "Oslo is large.", "label": "Refuted"} for number in (0, 1)
+    ]
+    (tmp_path / "gold.jsonl").write_text("\n".join(map(json.dumps, gold)), encoding="utf-8")
+    found = run_here(["score", path.name, "gold.jsonl", "--averitec"], tmp_path, os.environ)
     assert found.returncode == 1
     assert "pred.jsonl, line 2" in found.stderr
     assert words in found.stderr

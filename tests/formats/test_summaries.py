@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -101,11 +100,8 @@ def test_bad_summaries_are_refused_by_file_and_record(
         list(read(path))
 
 
-def test_a_real_file_is_read() -> None:
-    shared = Path(os.environ.get("SPANLAB_SHARED", "../shared"))
+def test_a_real_file_is_read(shared: Path) -> None:
     path = shared / "veritrail" / "booookscore_one.json"
-    if not path.exists():
-        pytest.fail(f"{path} is absent: set SPANLAB_SHARED")
     process = process_of(path, ReadOptions(on_warning=lambda _: None))
     # Its last level is the final summary itself.
     assert process.sizes() == {"summary of level 0": 4, "final summary": 1}

@@ -111,7 +111,11 @@ def small_file(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "items", "iou"), [("small", 2, (1.0, 1.0)), ("published", 50, (0.35, 0.6))]
+    ("source", "items", "iou"),
+    [
+        ("small", 2, (1.0, 1.0)),
+        pytest.param("published", 50, (0.35, 0.6), marks=pytest.mark.needs_shared),
+    ],
 )
 def test_a_researcher_scores_a_detector_on_mu_shroom(
     source: str,
