@@ -19,7 +19,8 @@ ASKED = (
 SERVICES = "integrations"
 DRAWS = re.compile(r"(^|_)(page|panel|form)$")  # modules that draw: what they call is looked at
 # Functions that get neither, and are nobody's concern: they compute from what they are given, or
-# say how the server is set up. Whatever reads or changes something stored is not among them.
+# say how the server is set up. Whatever reads or changes something stored is not among them, but
+# `learn_if_due`, which does what a lead has set for the dataset, whoever opens it.
 HARMLESS = """
     metrics_of optimisation_of tunable tunable_members progress_in_words state_in_words
     described summary_of has_login invitation_page log_table login_secrets role_table state_of
@@ -34,6 +35,7 @@ HARMLESS = """
     corrected_table history_table held_out_table held_out_in_brief mark_html marked_html
     check_adjudicator log_json take_over_logs revision_pieces suggestions trails fetched_checkpoints
     plan_in_words usage_in_words start_embedded_worker guide_page guide_pages
+    fit_in_words fit_state fit_tables reviews_of learners learns learn_if_due
     next_step
     search_guide in_days test_in_words remind_table responses_in_words describe_fields
     questions_left_out

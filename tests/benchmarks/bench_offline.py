@@ -12,9 +12,8 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,16 +25,8 @@ from spanlab.systems.offline.detector import OfflineDetector
 from spanlab.systems.offline.features import describe
 from spanlab.systems.offline.model import SHIPPED, OfflineModel, load
 from spanlab.systems.offline.passages import read_passages
-from spanlab.systems.offline.synthetic import (
-    ReplacementPool,
-    SyntheticAnswer,
-    injected,
-    paraphrases,
-    verbatim,
-)
-from spanlab.systems.offline.training import folds
-from spanlab.systems.offline.words import read as read_words
-from spanlab.text.extents import Extent, iou, length
+from spanlab.systems.offline.training import HELD_OUT, folds
+from spanlab.text.extents import iou
 from spanlab.text.labels import ItemLabels, SoftLabel, hard_of, labels_of
 
 FOLDS = 5
@@ -44,14 +35,6 @@ _HALF = 0.5  # of the characters of two spans that are the same: they are one
 _WEIGHTY = 0.5  # the plain rule marks unknown words from this weight on
 
 Pairs = list[tuple[ItemLabels, ItemLabels]]
-
-
-class Probe(NamedTuple):
-    """A made answer, what was found in it, and its language."""
-
-    made: SyntheticAnswer
-    found: list[Extent]
-    lang: str
 
 
 def main() -> None:
@@ -65,9 +48,13 @@ def main() -> None:
     _print_costs(records)  # before all that training leaves in memory
     _print_long()
     _print_code()
-    pairs, probes = _cross_validate(records)
+    made = [
+        record
+        for path in sorted((shared / "grounded").glob("*.jsonl"))
+        for record in read(path, ReadOptions())
+    ]
+    pairs = _cross_validate(records, made)
     _print_scores({name: score(found) for name, found in pairs.items()})
-    _print_probes(probes)
     _print_reliability(pairs["detector"])
 
 
@@ -77,15 +64,18 @@ def _records(shared: Path) -> list[Record]:
     return [record for path in sorted(data.glob("val/*.jsonl")) for record in read(path, options)]
 
 
-def _cross_validate(records: Sequence[Record]) -> tuple[dict[str, Pairs], dict[str, list[Probe]]]:
+def _cross_validate(records: Sequence[Record], made: Sequence[Record]) -> dict[str, Pairs]:
+    """Train each fold on the others and on answers made from their passages."""
     peers: dict[str, list[Item]] = defaultdict(list)
     for record in records:
         peers[record.item.lang].append(record.item)
+    asked = {record.item.id for record in records}
     pairs: dict[str, Pairs] = defaultdict(list)
-    probes: dict[str, list[Probe]] = defaultdict(list)
-    for fold in folds(records, FOLDS):
+    for fold in folds([*records, *made], FOLDS, recipe=HELD_OUT):
         detector = OfflineDetector(fold.model)
         for record in fold.held_out:
+            if record.item.id not in asked:
+                continue
             item, gold = record.item, labels_of(record, "gold")
             same = peers[item.lang]
             other = same[(same.index(item) + 1) % len(same)]
@@ -100,16 +90,7 @@ def _cross_validate(records: Sequence[Record]) -> tuple[dict[str, Pairs], dict[s
             pairs["plain rule"].append((gold, _labels(item, _plain_rule(item, fold.model))))
             for name, variant in variants.items():
                 pairs[name].append((gold, _labels(variant, detector.annotate(variant))))
-            for name, made in _made(item, fold.model, same):
-                asked = item.model_copy(
-                    update={
-                        "answer": made.answer,
-                        "passages": tuple(Passage(text=text) for text in made.passages),
-                    }
-                )
-                found = hard_of(detector.annotate(asked))
-                probes[name].append(Probe(made, found, item.lang))
-    return pairs, probes
+    return pairs
 
 
 def _labels(item: Item, annotation: Annotation) -> ItemLabels:
@@ -129,29 +110,6 @@ def _plain_rule(item: Item, model: OfflineModel) -> Annotation:
     return Annotation(annotator="rule", kind=AnnotatorKind.DETECTOR, spans=spans)
 
 
-def _made(
-    item: Item, model: OfflineModel, peers: Sequence[Item]
-) -> Iterable[tuple[str, SyntheticAnswer]]:
-    """Make answers from an item's passages of which is known what is right and wrong in them."""
-    rng = random.Random(f"probe {item.id}")
-    texts = [passage.text for passage in item.passages]
-    others = [peer for peer in rng.sample(list(peers), min(6, len(peers))) if peer is not item]
-    pool = ReplacementPool.of([peer.passages[-1].text for peer in others if peer.passages])
-    held = frozenset(form for t in (item.question, *texts) for form in read_words(t).forms)
-    for _ in range(2):
-        right = verbatim(texts, item.lang, rng)
-        if right is not None:
-            yield "verbatim", right
-            wrong = injected(right, pool, held, rng)
-            if wrong is not None:
-                yield "verbatim with errors", wrong
-    for right in paraphrases(texts, model.background.of(item.lang), rng)[:2]:
-        yield "paraphrase", right
-        wrong = injected(right, pool, held, rng)
-        if wrong is not None:
-            yield "paraphrase with errors", wrong
-
-
 def _print_scores(reports: Mapping[str, ScoreReport]) -> None:
     print(f"{'IoU / Corr':16}" + "".join(f"{name:>15}" for name in reports))
     first = next(iter(reports.values()))
@@ -169,24 +127,6 @@ def _print_scores(reports: Mapping[str, ScoreReport]) -> None:
         )
     own, wrong = reports["detector"].macro.iou.mean, reports["wrong context"].macro.iou.mean
     print(f"  own context minus another item's: {own - wrong:+.3f} IoU")
-
-
-def _print_probes(probes: Mapping[str, Sequence[Probe]]) -> None:
-    print("\nmade answers (macro over languages)        n   flagged     IoU of errors")
-    for name, found in sorted(probes.items()):
-        flagged = _macro(found, lambda p: length(p.found) / len(p.made.answer))
-        line = f"  {name:36} {len(found):5}   {flagged:7.1%}"
-        if "errors" in name:
-            right = _macro(found, lambda p: iou([Extent(*e) for e in p.made.wrong], p.found))
-            line += f"   {right:.3f}"
-        print(line)
-
-
-def _macro(probes: Sequence[Probe], value: Callable[[Probe], float]) -> float:
-    by_language: dict[str, list[float]] = defaultdict(list)
-    for probe in probes:
-        by_language[probe.lang].append(value(probe))
-    return float(np.mean([np.mean(values) for values in by_language.values()]))
 
 
 def _print_reliability(pairs: Pairs) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import spanlab.systems.offline.training as offline_training
 from spanlab.models.refusals import dialect_of
-from spanlab.systems.offline.learners import BoostingSettings, PerceptronSettings
+from spanlab.systems.offline.learners import BoostingSettings
 from spanlab.testing import ModelServer
 
 KEY = "sk-secret-of-the-tests-1234567890"
@@ -28,7 +28,5 @@ def model_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
 @pytest.fixture
 def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let `spanlab train-offline` learn a small model, where the command is what is tested."""
-    alone = PerceptronSettings(members=1)
-    boosting = BoostingSettings(bags=1, trees=20)
-    recipe = offline_training.TrainingRecipe(boosting=boosting, share=alone, anyone=alone)
+    recipe = offline_training.TrainingRecipe(boosting=BoostingSettings(bags=1, trees=20))
     monkeypatch.setattr(offline_training, "TrainingRecipe", lambda: recipe)

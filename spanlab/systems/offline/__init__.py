@@ -6,9 +6,23 @@ What it says of itself; its model is loaded when it is built.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
 
 from spanlab.detection.common.fit_options import FitOptions
 from spanlab.detection.entry import DetectorEntry
+
+
+class OfflineOptions(FitOptions):
+    """What counts as wrong, and which reviews it has learnt from."""
+
+    judge: Literal["usual", "passages"] = Field(
+        "usual",
+        description="usual: mark what people would mark; passages: also mark every name, number "
+        "and rarer word that neither passages nor question have.",
+    )
+
 
 ENTRY = DetectorEntry(
     name="offline",
@@ -17,7 +31,7 @@ ENTRY = DetectorEntry(
     what="marks words that passages and question do not support",
     needs="nothing; passages help",
     create="spanlab.systems.offline.detector:create",
-    options=FitOptions,
+    options=OfflineOptions,
     fit="spanlab.systems.offline.fitting:fit_dataset",
     data=lambda _: [Path(__file__).with_name(name) for name in ("model.json", "model.npz")],
 )

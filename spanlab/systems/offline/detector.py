@@ -11,18 +11,17 @@ Each step is a module of its own:
    links equal and similar words, which stands in for a stemmer, ``dates`` the parts of dates.
 3. ``alignment`` finds shared runs, covering sentences, and what stands in the same *slot*.
 4. ``features`` and ``neighbours`` describe each word by all of that, its shape and position.
-5. ``model`` and ``raters`` estimate the share of annotators that mark a word: boosted trees and
-   small networks, whose mean counts. Answers without passages have a model of their own.
-   ``training``, ``learners`` and ``synthetic`` make it.
+5. ``model`` and ``raters`` estimate the share of annotators that mark a word, by boosted trees.
+   Answers without passages have trees of their own. ``training`` and ``learners`` make them.
 6. ``fit`` corrects the estimate by what ``fitting`` learnt from reviews of a dataset, if anything.
 7. ``spans`` joins words; what a passage has word for word is not doubted.
 8. ``code`` compares commands, options and names in code with what passages show of them.
 9. ``replies`` compares a yes, a no or a name with the sentence that answers the question.
 10. ``rivals``, ``sides`` and ``amounts`` find what refutes a span; else a sentence is the closest.
 
-The labelled answers weigh 1 in training; sentences of the passages, the same with errors put in,
-and sentences that other passages confirm in other words weigh some thousandths to hundredths: that
-is enough to leave supported sentences alone, and more costs agreement with the annotators.
+Half of the weight in training is that of answers to a question, which were written without their
+passages and are nearly all wrong (Mu-SHROOM); the other half is that of claims and summaries made
+from their passages, as many right as wrong (WiCE, BUMP, SummEdits).
 
 Limits. Correct statements in quite other words are doubted. Wrong passages are believed. Errors
 made of words that the passages hold (a swapped relation, a dropped "not") are mostly missed.
@@ -53,7 +52,6 @@ from spanlab.schema import (
     Span,
     Status,
 )
-from spanlab.systems.offline.calibration import Calibration
 from spanlab.systems.offline.code import CheckedCode, check_code
 from spanlab.systems.offline.features import AnswerFeatures, describe, question_of
 from spanlab.systems.offline.fit import WordFit
@@ -71,6 +69,8 @@ NAME = "offline"
 _LONG = 700  # words; no longer answer was learnt from
 _MADE_UP = 0.9  # of what the rules for code mark, so much is wrong in data/code_answers.jsonl
 _PART = 300  # words of a part of a longer one
+_STATES = 0.5  # weight from which a word states something that a strict reader looks up
+_UNSAID = 0.6  # how probable it is at least that it is wrong, if nothing given has it
 NO_PASSAGES = "no passages were given: the answer was judged by itself and its question"
 
 
@@ -79,8 +79,10 @@ class OfflineDetector:
 
     name = NAME
 
-    def __init__(self, model: OfflineModel, fit: WordFit | None = None) -> None:
-        self._model, self._fit = model, fit
+    def __init__(
+        self, model: OfflineModel, fit: WordFit | None = None, *, strict: bool = False
+    ) -> None:
+        self._model, self._fit, self._strict = model, fit, strict
 
     def annotate(self, item: Item) -> Annotation:
         """Mark an item's answer; without passages it is judged in a mode of its own, with a note.
@@ -137,17 +139,18 @@ class OfflineDetector:
             reply = None if begin else refuted_reply(described, item.question, item.lang)
             yield RatedPart(
                 begin=begin,
+                text=item.answer[begin:end],
                 described=described,
                 rated=self._model.rate(described, alone, coverage),
                 exempt=passed.words(described.answer) | _beside_code(described.answer, begin, code),
                 reply=reply,
                 explainer=Explainer(described, item.passages, reply, nouns=nouns),
-                calibration=self._model.calibration(item.lang, coverage),
                 has_code=code is not None,
             )
 
     def _mark(self, part: RatedPart) -> _MarkedPart:
-        answer, begin, marked = part.described.answer.text, part.begin, part.marked(self._fit)
+        answer, begin = part.text, part.begin
+        marked = part.marked(self._fit, strict=self._strict)
 
         def span(stretch: WordStretch) -> Span:
             why = part.explainer.explain(stretch)
@@ -156,7 +159,7 @@ class OfflineDetector:
                 end=begin + stretch.end,
                 text=answer[stretch.start : stretch.end],
                 label=part.explainer.label(stretch),
-                prob=part.prob(stretch, self._fit),
+                prob=round(stretch.prob, 3),
                 note=why.note,
                 evidence=why.quotes,
             )
@@ -173,22 +176,29 @@ class OfflineDetector:
 class RatedPart:
     """A part of an answer, ``begin`` characters behind its start, with its words rated.
 
+    ``text`` is as the answer has it; in ``described`` its citation marks are blank.
     ``exempt`` says of each word whether it is never marked; ``reply`` is what the answer replies,
     if the passages reply otherwise; ``has_code`` says whether the answer has code.
     """
 
     begin: int
+    text: str
     described: AnswerFeatures
     rated: WordProbabilities
     exempt: NDArray[np.bool_]
     reply: RefutedReply | None
     explainer: Explainer
-    calibration: Calibration
     has_code: bool
 
-    def marked(self, fit: WordFit | None) -> list[WordStretch]:
-        """Return the stretches that are marked, the words corrected by a fit if there is one."""
+    def marked(self, fit: WordFit | None, *, strict: bool = False) -> list[WordStretch]:
+        """Return the stretches that are marked, the words corrected by a fit if there is one.
+
+        ``strict`` also marks words that state something and that nothing given has.
+        """
         rated = self.rated if fit is None else fit.apply(self.described, self.rated)
+        if strict and not self.described.passages.empty:
+            unsaid = (self.described.known == 0) & (self.described.weight >= _STATES)
+            rated = WordProbabilities(*(np.where(unsaid, np.maximum(_UNSAID, p), p) for p in rated))
         doubt = self.reply.doubt if self.reply else lambda probs: probs
         stretched = stretches(
             self.described, *(np.where(self.exempt, 0.0, doubt(probs)) for probs in rated)
@@ -197,10 +207,6 @@ class RatedPart:
             return stretched
         # Instructions say in other words what a manual says; numbers and names stay.
         return [stretch for stretch in stretched if self.explainer.label(stretch) != OTHER]
-
-    def prob(self, stretch: WordStretch, fit: WordFit | None) -> float:
-        """Return the probability of a stretch; a fit is calibrated on its own labels."""
-        return round(self.calibration.apply(stretch.prob) if fit is None else stretch.prob, 3)
 
 
 class _MarkedPart(NamedTuple):
@@ -260,9 +266,10 @@ def create(kit: DetectorKit) -> OfflineDetector:
         NotFoundError: there is no such fit.
         UsageError: the fit was made with another model.
     """
-    current, name = installed(), str(kit.spec.options.get(FITTED, ""))
+    current, options = installed(), kit.spec.options
+    name, strict = str(options.get(FITTED, "")), options.get("judge") == "passages"
     if not name:
-        return OfflineDetector(current.model)
+        return OfflineDetector(current.model, strict=strict)
     from spanlab.detection.fits import find_fit  # with the database: most are built without
 
     fit = find_fit(name, NAME)
@@ -271,7 +278,7 @@ def create(kit: DetectorKit) -> OfflineDetector:
             f"the fit {fit.id!r} belongs to another model of {NAME!r}: run `spanlab fit "
             f"{fit.name}` again, or choose --option {FITTED}={NO_FIT}"
         )
-    return OfflineDetector(current.model, WordFit.parse(fit.numbers))
+    return OfflineDetector(current.model, WordFit.parse(fit.numbers), strict=strict)
 
 
 _MOST_QUOTES = 2

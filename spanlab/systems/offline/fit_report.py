@@ -45,7 +45,7 @@ def judge(parts: Sequence[RatedPart], labels: ItemLabels, fit: WordFit | None) -
     for part in parts:
         marked = part.marked(fit)
         for stretch in marked:
-            soft[part.begin + stretch.start : part.begin + stretch.end] = part.prob(stretch, fit)
+            soft[part.begin + stretch.start : part.begin + stretch.end] = stretch.prob
         extents += [(part.begin + start, part.begin + end) for start, end in decided(marked)]
     for start, end in extents:
         hard[start:end] = True

@@ -5,7 +5,7 @@
 3. Five times a fit of four fifths of the groups judges the rest, beside the model without a fit.
 4. A fit of all answers is kept if the held-out answers gain (see ``gains``).
 
-What is learnt is in ``fit``: two numbers (Platt, see ``calibration``), and trees on top of them.
+What is learnt is in ``fit``: two numbers (Platt 1999), and trees on top of them.
 """
 
 from __future__ import annotations
@@ -328,9 +328,12 @@ def _deal(answers: Sequence[_RatedAnswer]) -> list[int]:
 def gains(report: FitReport) -> bool:
     """Say whether a fit is worth using: the interval of the difference in IoU is above 0.
 
-    Or IoU is not lower, and the interval of the calibration error is below 0.
+    Or IoU is not lower, and the interval of the calibration error is below 0. In either case it
+    must not tell wrong answers from right ones clearly worse: marking nothing is no skill.
     """
-    iou, error = report.iou, report.calibration_error
+    iou, error, order = report.iou, report.calibration_error, report.auroc
+    if order.high is not None and order.high < 0:
+        return False
     if iou.low is not None and iou.low > 0:
         return True
     is_lower = error.high is not None and error.high < 0

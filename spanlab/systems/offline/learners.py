@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,29 +11,21 @@ from numpy.typing import NDArray
 
 from spanlab.base.errors import missing_package
 from spanlab.systems.offline.links import Column
-from spanlab.systems.offline.raters import (
-    Numbers,
-    PerceptronRater,
-    TrainingRows,
-    TreeRater,
-    scaled,
-)
+from spanlab.systems.offline.raters import TrainingRows, TreeRater
 
 if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingRegressor
-    from sklearn.neural_network import MLPRegressor
 
 
 @dataclass(frozen=True)
 class BoostingSettings:
     """Settings of the trees: ``bags`` models, each on items drawn with replacement, averaged."""
 
-    bags: int = 6
-    trees: int = 110
-    leaves: int = 11
-    depth: int = 8
-    rate: float = 0.08
-    least_words: int = 80
+    bags: int = 3
+    trees: int = 200
+    leaves: int = 15
+    rate: float = 0.06
+    least_words: int = 40
     ridge: float = 5.0
     features: float = 0.25
 
@@ -67,7 +58,6 @@ def fit(rows: TrainingRows, how: BoostingSettings, seed: int) -> HistGradientBoo
         max_iter=how.trees,
         learning_rate=how.rate,
         max_leaf_nodes=how.leaves,
-        max_depth=how.depth,
         min_samples_leaf=how.least_words,
         l2_regularization=how.ridge,
         max_features=how.features,
@@ -132,96 +122,3 @@ def _tree(nodes: Any, column: dict[int, int], share: float) -> _Tree:
             tree.threshold[new] = float(node["num_threshold"])
             tree.child[new] = place[int(node["left"])]
     return tree
-
-
-_LEAST_SPREAD = 1e-3  # of a column that is nearly the same everywhere
-
-
-@dataclass(frozen=True)
-class PerceptronSettings:
-    """Settings of the perceptrons: number of ``members``, each with its own initial weights."""
-
-    members: int = 8
-    hidden: int = 48
-    rounds: int = 20
-    decay: float = 1.0
-    rate: float = 0.002
-    batch: int = 256
-
-
-@dataclass(frozen=True)
-class ColumnScale:
-    """Mean and standard deviation of each column."""
-
-    middle: Numbers
-    spread: Numbers
-
-    @classmethod
-    def of(cls, table: Numbers) -> ColumnScale:
-        """Measure a table."""
-        spread = table.std(axis=0, dtype=np.float64) + _LEAST_SPREAD
-        middle = table.mean(axis=0, dtype=np.float64)
-        return cls(middle.astype(np.float32), spread.astype(np.float32))
-
-    def apply(self, table: Numbers) -> Numbers:
-        """Return a table as perceptrons see it."""
-        return scaled(table, self.middle, self.spread)
-
-
-def propagate(
-    rows: TrainingRows, how: PerceptronSettings, seed: int, on_member: Callable[[], None]
-) -> PerceptronRater:
-    """Train perceptrons and return their mean; ``on_member`` is called after each.
-
-    The same ``seed`` gives the same perceptrons, on machines whose linear algebra rounds alike.
-
-    Raises:
-        UsageError: scikit-learn is not installed.
-    """
-    scale = ColumnScale.of(rows.table)
-    models = []
-    for member in range(how.members):
-        models.append(train(rows, scale, how, seed + member))
-        on_member()
-    return side_by_side(models, scale, rows.names)
-
-
-def train(
-    rows: TrainingRows, scale: ColumnScale, how: PerceptronSettings, seed: int
-) -> MLPRegressor:
-    """Train one perceptron, in one thread, so that sums are repeatable."""
-    try:
-        from sklearn.exceptions import ConvergenceWarning
-        from sklearn.neural_network import MLPRegressor
-        from threadpoolctl import threadpool_limits
-    except ImportError as error:
-        raise missing_package("training", "scikit-learn", "train") from error
-    model = MLPRegressor(
-        hidden_layer_sizes=(how.hidden,),
-        activation="tanh",
-        alpha=how.decay,
-        learning_rate_init=how.rate,
-        batch_size=min(how.batch, len(rows.target)),
-        max_iter=how.rounds,
-        n_iter_no_change=how.rounds,
-        random_state=seed,
-    )
-    with threadpool_limits(limits=1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # it ends after so many rounds
-        model.fit(scale.apply(rows.table), rows.target, rows.weight / rows.weight.mean())
-    return model
-
-
-def side_by_side(
-    models: Sequence[MLPRegressor], scale: ColumnScale, names: tuple[str, ...]
-) -> PerceptronRater:
-    """Turn trained perceptrons into one that gives their mean."""
-    return PerceptronRater(
-        names=names,
-        middle=scale.middle,
-        spread=scale.spread,
-        inner=np.concatenate([model.coefs_[0] for model in models], axis=1),
-        inner_bias=np.concatenate([model.intercepts_[0] for model in models]),
-        outer=np.concatenate([model.coefs_[1][:, 0] for model in models]),
-        outer_bias=np.concatenate([model.intercepts_[1] for model in models]),
-    )

@@ -26,6 +26,7 @@ Column = NDArray[np.float64]
 _SAME = 80  # rapidfuzz ratio in [0, 100] from which two words are forms of one
 _SAME_PREFIX = 3  # letters that they share at the start
 _SHORTEST = 4  # letters from which on a word may match a similar one
+_LONGEST = 100  # letters of a word that is compared with similar ones: not of text without spaces
 _FLOOR = 50
 _CLOSEST = 5  # words of which the longest common start counts
 _COLUMNS = ("linked", "exact", "ratio", "prefix", "trigrams", "inside", "distance")
@@ -194,7 +195,7 @@ def _look_up(
             rows[form] = (is_there,) * 6 + (distance,)
         else:
             rows[form] = (is_there,) * 6 + (_NOT_A_NUMBER,)
-            if kind is WordKind.LETTERS and len(form) >= _SHORTEST:
+            if kind is WordKind.LETTERS and _SHORTEST <= len(form) <= _LONGEST:
                 similar.append(form)
     _add_similar(similar, texts, rows, places)
     return rows, places
@@ -206,7 +207,9 @@ def _add_similar(
     rows: dict[str, tuple[float, ...]],
     places: dict[str, tuple[int, ...]],
 ) -> None:
-    long_forms = [form for form in texts.places if form[0] != "#" and len(form) >= _SHORTEST]
+    long_forms = [
+        form for form in texts.places if form[0] != "#" and _SHORTEST <= len(form) <= _LONGEST
+    ]
     if not forms or not long_forms:
         return
     ratios = process.cdist(

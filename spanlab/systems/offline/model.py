@@ -7,7 +7,7 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -17,21 +17,17 @@ from numpy.typing import NDArray
 
 from spanlab.base.errors import InputError
 from spanlab.base.settings import Settings
-from spanlab.systems.offline.calibration import Calibration
 from spanlab.systems.offline.features import AnswerFeatures
-from spanlab.systems.offline.lexicon import EMPTY, Lexicon, WordBackground, base
+from spanlab.systems.offline.lexicon import EMPTY, Lexicon, WordBackground
 from spanlab.systems.offline.links import Column
-from spanlab.systems.offline.raters import PerceptronRater, TreeRater
+from spanlab.systems.offline.raters import TreeRater
 
 FORMAT = "spanlab-offline"
 SHIPPED = Path(__file__).with_name("model.npz")
 _TOO_LONG = 50_000_000  # bytes of a model file or of what it unpacks to
 # Set on Mu-SHROOM's validation set, each language with models of the others.
-_BY_ITSELF = 0.2  # weight of how an answer is judged by itself, …
-_MOST = 3.0  # at most so many times the probability beside passages, which may support a word, …
-_ELSEWHERE = 0.7  # … where its passages seem to be about something else, …
-_COVERED = 0.3  # … having less than this share of question and answer
-_TREES = 0.5  # how much the trees count in the share
+_ELSEWHERE = 0.7  # weight of how an answer is judged by itself where its passages seem to be …
+_COVERED = 0.3  # … about something else, having less than this share of question and answer
 _BEFORE_ALL = (1980, 1, 1, 0, 0, 0)  # a zip member needs a date; a constant keeps bytes the same
 
 
@@ -46,31 +42,24 @@ class WordProbabilities(NamedTuple):
 class ModeRaters:
     """The models of one mode, with passages or without.
 
-    ``trees`` and ``share`` both learnt the share, by means so different that their mean errs less
-    than either; ``anyone`` learnt the other number of ``WordProbabilities``.
+    ``share`` and ``anyone`` each learnt one number of ``WordProbabilities``.
     """
 
-    trees: TreeRater
-    share: PerceptronRater
-    anyone: PerceptronRater
+    share: TreeRater
+    anyone: TreeRater
 
     def rate(self, described: AnswerFeatures) -> WordProbabilities:
         """Rate each word of an answer."""
-        trees, share, anyone = (
+        share, anyone = (
             np.clip(part.predict(described.table, described.names), 0.0, 1.0)
-            for part in (self.trees, self.share, self.anyone)
+            for part in (self.share, self.anyone)
         )
-        share = _TREES * trees + (1 - _TREES) * share
         # The share of annotators is never more than the probability of any annotator.
         return WordProbabilities(share, np.maximum(share, anyone))
 
     def arrays(self, prefix: str) -> dict[str, NDArray[np.generic]]:
         """Return the models as named arrays for a file."""
-        return (
-            self.trees.arrays(f"{prefix}.trees")
-            | self.share.arrays(f"{prefix}.share")
-            | self.anyone.arrays(f"{prefix}.anyone")
-        )
+        return self.share.arrays(f"{prefix}.share") | self.anyone.arrays(f"{prefix}.anyone")
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> ModeRaters:
@@ -80,35 +69,18 @@ class ModeRaters:
             InputError: something is missing or damaged.
         """
         return cls(
-            TreeRater.of(arrays, f"{prefix}.trees"),
-            PerceptronRater.of(arrays, f"{prefix}.share"),
-            PerceptronRater.of(arrays, f"{prefix}.anyone"),
+            TreeRater.of(arrays, f"{prefix}.share"),
+            TreeRater.of(arrays, f"{prefix}.anyone"),
         )
 
 
 @dataclass(frozen=True)
 class OfflineModel:
-    """The result of training: ``given`` rates answers with passages, ``blind`` those without.
-
-    ``calibrations`` are of either mode, by language: none for those that nothing was measured in.
-    """
+    """The result of training: ``given`` rates answers with passages, ``blind`` those without."""
 
     given: ModeRaters
     blind: ModeRaters
     background: WordBackground
-    calibrations: Mapping[str, Mapping[str, Calibration]] = field(default_factory=dict)
-
-    def calibrated(self, **modes: Mapping[str, Calibration]) -> OfflineModel:
-        """Return the model with the calibrations of ``given`` and ``blind``."""
-        return replace(self, calibrations=modes)
-
-    def calibration(self, lang: str, coverage: float) -> Calibration:
-        """Return how probabilities of answers in a language are calibrated; none by default.
-
-        Where passages are about something else, or there are none, an answer is judged by itself.
-        """
-        mode = self.calibrations.get("given" if coverage >= _COVERED else "blind", {})
-        return mode.get(base(lang), Calibration())
 
     def rate(
         self, described: AnswerFeatures, alone: AnswerFeatures, coverage: float
@@ -120,15 +92,13 @@ class OfflineModel:
         """
         if not described.names:
             return WordProbabilities(np.zeros(0), np.zeros(0))
-        blind = self.blind.rate(alone)
         if described.passages.empty:
-            return blind
-        given = self.given.rate(described)
-        covered = coverage >= _COVERED
-        weight = _BY_ITSELF if covered else _ELSEWHERE
+            return self.blind.rate(alone)
+        if coverage >= _COVERED:
+            return self.given.rate(described)
+        given, blind = self.given.rate(described), self.blind.rate(alone)
         share, anyone = (
-            (1 - weight) * beside
-            + weight * (np.minimum(by_itself, _MOST * beside) if covered else by_itself)
+            (1 - _ELSEWHERE) * beside + _ELSEWHERE * by_itself
             for beside, by_itself in zip(given, blind, strict=True)
         )
         return WordProbabilities(share, anyone)
@@ -143,7 +113,6 @@ class OfflineModel:
         head = {
             "format": FORMAT,
             "items": dict(sorted(self.background.items.items())),
-            "calibrations": self.calibrations,
         }
         return _zip(
             {
@@ -240,19 +209,7 @@ def _build(arrays: Mapping[str, NDArray[np.generic]]) -> OfflineModel:
         ModeRaters.of(arrays, "given"),
         ModeRaters.of(arrays, "blind"),
         background,
-        {
-            str(mode): {str(code): _calibration(pair) for code, pair in languages.items()}
-            for mode, languages in head.get("calibrations", {}).items()
-        },
     )
-
-
-def _calibration(pair: object) -> Calibration:
-    """Check a calibration read from a file; a slope that is not positive would turn all around."""
-    read = Calibration(*np.asarray(pair, dtype=np.float64).tolist())
-    if not (np.isfinite(read).all() and read.slope > 0):
-        raise InputError("the model file's calibration is damaged", found=pair)
-    return read
 
 
 def _zip(arrays: Mapping[str, NDArray[np.generic]]) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -18,32 +18,32 @@ from spanlab.output.tables import MeanInterval
 from spanlab.schema import Item, Record
 from spanlab.scoring.calibration import CalibrationSums
 from spanlab.scoring.report import score
-from spanlab.systems.offline.calibration import Calibration, RatedAnswer, calibrate
 from spanlab.systems.offline.detector import OfflineDetector
 from spanlab.systems.offline.model import digest
-from spanlab.systems.offline.training import Progress, folds, train_offline
+from spanlab.systems.offline.training import HELD_OUT, Progress, folds, train_offline
 from spanlab.text.labels import ItemLabels, labels_of
 
 LIMITS = (
     "A lexical evidence checker, no fact checker: it knows which words, numbers and names stand "
     "where in the passages, not what they mean. It is strong where an answer contains errors and "
-    "the passages say otherwise in similar words; it takes correct statements in quite other words "
-    "for doubtful, follows passages that are wrong, and misses errors made of words that the "
-    "passages hold. Without passages it knows only how wrong answers tend to look. Probabilities "
-    "are estimates of the share of annotators that would mark a word, as the training data's did."
+    "the passages say otherwise in similar words. In answers made from their passages it marks "
+    "little: it misses most errors, above all those made of words that the passages hold. It "
+    "follows passages that are wrong. Without passages it knows only how wrong answers tend to "
+    "look. Probabilities are estimates of the share of annotators that would mark a word, as the "
+    "training data's did."
 )
 _FEW = 500  # labelled answers; on 120 of them a new model's IoU was .286, the shipped one's .363
-Mode = Literal["with passages", "another item's passages", "without passages"]
-
-# The detector judges an answer by itself where passages are about something else.
-CALIBRATED_BY: dict[Mode, Mode] = {"another item's passages": "without passages"}
+Mode = Literal[
+    "with passages", "another item's passages", "without passages", "made from its passages"
+]
 
 
 class ModeScores(FrozenModel):
     """Cross-validated scores of one mode: macro over languages with intervals, and each language.
 
-    ``languages`` maps a language to its mean IoU and Corr, ``calibration_errors`` to the expected
-    calibration error of its characters, in [0, 1], calibrated on the other folds.
+    The first three modes are of answers to a question, the last one of all others. ``languages``
+    maps a language to its mean IoU and Corr, ``calibration_errors`` to the expected calibration
+    error of its characters, in [0, 1].
     """
 
     mode: Mode
@@ -75,7 +75,7 @@ class TrainingJob:
 
     ``contexts`` are passages for the items, as in ``ReadOptions``; ``annotator`` says whose
     annotation is learnt. ``folds`` of a cross-validation give the card's scores: 2 or more, or 0
-    for none. ``command`` is the command line, for the card.
+    for none; their models have a third of the trees. ``command`` is the command line, for the card.
     """
 
     files: Sequence[Path]
@@ -110,11 +110,6 @@ def train_files(
         )
     trained = train_offline(records, annotator=job.annotator, on_progress=on_progress)
     rated = _cross_validate(records, job, on_progress) if job.folds else {}
-    if rated:
-        given, blind = (
-            rated[mode].calibrations() for mode in ("with passages", "without passages")
-        )
-        trained = trained.calibrated(given=given, blind=blind)
     model = trained.dump()
     card = ModelCard(
         model=job.target.name,
@@ -126,81 +121,61 @@ def train_files(
         annotator=job.annotator,
         items=dict(sorted(Counter(record.item.lang for record in records).items())),
         folds=job.folds,
-        scores=tuple(
-            answers.scores(mode, rated[CALIBRATED_BY.get(mode, mode)])
-            for mode, answers in rated.items()
-        ),
+        scores=tuple(_scores(mode, pairs) for mode, pairs in rated.items()),
     )
     _replace(job.target, model)
     _replace(job.target.with_suffix(".json"), f"{card.model_dump_json(indent=2)}\n".encode())
     return card
 
 
-@dataclass
-class _HeldOutAnswers:
-    """The answers of each fold in one mode, as a model of the other folds marks them."""
+Pairs = list[tuple[ItemLabels, ItemLabels]]
 
-    folds: list[list[tuple[ItemLabels, ItemLabels]]] = field(default_factory=list)
 
-    def calibrations(self, without: int | None = None) -> dict[str, Calibration]:
-        """Calibrate by all folds, or by all but one."""
-        return calibrate(
-            RatedAnswer(gold.lang, found.soft, gold.soft, gold.length or 0)
-            for number, fold in enumerate(self.folds)
-            if number != without
-            for gold, found in fold
-        )
-
-    def scores(self, mode: Mode, calibrating: _HeldOutAnswers) -> ModeScores:
-        """Score all answers, with probabilities that the other folds calibrate in some mode."""
-        report = score(pair for fold in self.folds for pair in fold)
-        return ModeScores(
-            mode=mode,
-            iou=report.macro.iou,
-            corr=report.macro.corr,
-            languages={
-                r.lang: (round(r.iou.mean, 3), round(r.corr.mean, 3)) for r in report.languages
-            },
-            calibration_errors=self._errors(calibrating),
-        )
-
-    def _errors(self, calibrating: _HeldOutAnswers) -> dict[str, float]:
-        sums: dict[str, CalibrationSums] = {}
-        for number, fold in enumerate(self.folds):
-            calibrations = calibrating.calibrations(without=number)
-            for gold, found in fold:
-                calibration = calibrations.get(gold.lang, Calibration())
-                soft = [part._replace(prob=calibration.apply(part.prob)) for part in found.soft]
-                sums.setdefault(gold.lang, CalibrationSums()).add(soft, gold.soft, gold.length or 0)
-        reports = {lang: total.result() for lang, total in sorted(sums.items())}
-        return {lang: round(report.error, 3) for lang, report in reports.items() if report}
+def _scores(mode: Mode, pairs: Pairs) -> ModeScores:
+    """Score answers, each as a model of the other folds marks it."""
+    report = score(pairs)
+    sums: dict[str, CalibrationSums] = {}
+    for gold, found in pairs:
+        total = sums.setdefault(gold.lang, CalibrationSums())
+        total.add(found.soft, gold.soft, gold.length or 0)
+    reports = {lang: total.result() for lang, total in sorted(sums.items())}
+    return ModeScores(
+        mode=mode,
+        iou=report.macro.iou,
+        corr=report.macro.corr,
+        languages={r.lang: (round(r.iou.mean, 3), round(r.corr.mean, 3)) for r in report.languages},
+        calibration_errors={lang: round(r.error, 3) for lang, r in reports.items() if r},
+    )
 
 
 def _cross_validate(
     records: Sequence[Record], job: TrainingJob, on_progress: Progress
-) -> dict[Mode, _HeldOutAnswers]:
+) -> dict[Mode, Pairs]:
     annotator = job.annotator
-    neighbours = _neighbours(records)
-    rated: dict[Mode, _HeldOutAnswers] = {}
-    for model, held_out in folds(records, job.folds, annotator=annotator, on_progress=on_progress):
+    neighbours = _neighbours(record for record in records if record.item.question.strip())
+    rated: dict[Mode, Pairs] = {}
+    parts = folds(records, job.folds, annotator=annotator, recipe=HELD_OUT, on_progress=on_progress)
+    for model, held_out in parts:
         detector = OfflineDetector(model)
-        pairs: dict[Mode, list[tuple[ItemLabels, ItemLabels]]] = {}
         for record in held_out:
             gold, item = labels_of(record, annotator), record.item
-            blind = item.model_copy(update={"passages": ()})
-            wrong = item.model_copy(update={"passages": neighbours[item.id].passages})
-            variants: dict[Mode, Item] = {
-                "with passages": item,
-                "another item's passages": wrong,
-                "without passages": blind,
-            }
-            for mode, variant in variants.items():
+            for mode, variant in _variants(item, neighbours.get(item.id)).items():
                 annotation = detector.annotate(variant)
                 example = Record(item=variant, annotations=(annotation,))
-                pairs.setdefault(mode, []).append((gold, labels_of(example, detector.name)))
-        for mode, compared in pairs.items():
-            rated.setdefault(mode, _HeldOutAnswers()).folds.append(compared)
+                pair = (gold, labels_of(example, detector.name))
+                rated.setdefault(mode, []).append(pair)
     return rated
+
+
+def _variants(item: Item, neighbour: Item | None) -> dict[Mode, Item]:
+    """Return in which ways an item is judged; ``neighbour`` is None for one without a question."""
+    if neighbour is None:
+        return {"made from its passages": item}
+    return {
+        "with passages": item,
+        "another item's passages": item.model_copy(update={"passages": neighbour.passages}),
+        "without passages": item.model_copy(update={"passages": ()}),
+    }
 
 
 def _neighbours(records: Iterable[Record]) -> dict[str, Item]:

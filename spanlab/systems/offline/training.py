@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -16,24 +17,13 @@ from numpy.typing import NDArray
 from spanlab.base.errors import InputError
 from spanlab.schema import Item, Record
 from spanlab.systems.offline.features import AnswerFeatures, describe, question_of
-from spanlab.systems.offline.learners import (
-    BoostingSettings,
-    PerceptronSettings,
-    boost,
-    propagate,
-)
-from spanlab.systems.offline.lexicon import WordCounter, gather
+from spanlab.systems.offline.learners import BoostingSettings, boost
+from spanlab.systems.offline.lexicon import WordBackground, WordCounter, gather
 from spanlab.systems.offline.links import Column
 from spanlab.systems.offline.model import ModeRaters, OfflineModel
 from spanlab.systems.offline.passages import read_passages
 from spanlab.systems.offline.raters import TrainingRows
-from spanlab.systems.offline.synthetic import (
-    ReplacementPool,
-    SyntheticAnswer,
-    injected,
-    paraphrases,
-    verbatim,
-)
+from spanlab.systems.offline.synthetic import SyntheticAnswer, paraphrases, verbatim
 from spanlab.systems.offline.words import read
 from spanlab.text.labels import ItemLabels, SoftLabel, labels_of
 
@@ -59,10 +49,9 @@ def folds(
 ) -> Iterator[FoldModel]:
     """Train on all folds but one, for each fold in turn.
 
-    Items on one subject, asked in several languages, are held out together, with everything that
-    training makes of an item: its background words and the answers made from its passages. There
-    are ``count`` folds, 2 or more; one without items is left out. The other arguments and errors
-    are those of ``train_offline``.
+    Items on one subject, asked in several languages or made from the same passages, are held out
+    together. There are ``count`` folds, 2 or more; one without items is left out. The other
+    arguments and errors are those of ``train_offline``.
     """
     subject = subjects([record.item for record in records])
     names = sorted(set(subject.values()), key=lambda name: hashlib.sha256(name.encode()).digest())
@@ -83,15 +72,22 @@ def folds(
 def subjects(items: Sequence[Item]) -> dict[str, str]:
     """Return the subject of each item by item id, named by the id of one of the items on it.
 
-    Two items of different languages are on one subject if most long Latin words and numbers of
-    the passages of one are in those of the other (retrieved through English, say).
+    Items with the same passages are on one subject. So are two of different languages if most long
+    Latin words and numbers of the passages of one are in those of the other (retrieved through
+    English, say).
     """
+    first: dict[tuple[str, ...], Item] = {}
+    subject = {}
+    for item in items:
+        texts = tuple(passage.text for passage in item.passages) or (item.id,)
+        subject[item.id] = first.setdefault(texts, item).id
+    documents = list(first.values())
     words = {
-        item.id: {word for p in item.passages for word in _LONG.findall(p.text)} for item in items
+        item.id: {word for p in item.passages for word in _LONG.findall(p.text)}
+        for item in documents
     }
-    subject = {item.id: item.id for item in items}
-    for number, training_item in enumerate(items):
-        for other in items[:number]:
+    for number, training_item in enumerate(documents):
+        for other in documents[:number]:
             if training_item.lang == other.lang or subject[training_item.id] == subject[other.id]:
                 continue
             fewest = min(len(words[training_item.id]), len(words[other.id]))
@@ -103,11 +99,14 @@ def subjects(items: Sequence[Item]) -> dict[str, str]:
 
 
 _LEAST_ITEMS = 20
+_FIRST_WORDS = 300  # of the passages, that a made question takes words from
+_LENGTH = 0.25  # an answer of n words weighs n ** .25: long ones count more, but not n times
+_MOST_ROWS = 80  # words drawn per answer
 _SPOKEN = 2  # items whose questions or answers hold a word of the language
 _OWN_LANGUAGE = 0.6  # of the share of such words that the most readable passage has
-_OTHERS = 6  # items whose passages lend the words of errors
-_LENGTH = 0.25  # an answer of n words weighs n ** .25: long ones count more, but not n times
-_MOST_ROWS = {"real": 120, "blind": 120, "made": 14, "paraphrase": 25}  # words drawn per answer
+_COPIES = 2  # of each kind of synthetic answer that an item gives at most
+_MOST_BALANCE = 8.0  # no answer weighs more than so many of the others
+_ASKED_WORDS = (3, 12)  # of a made question, fewest and most
 Progress = Callable[[str, int, int], None]  # what is being done, how far, of how many
 
 
@@ -115,26 +114,18 @@ Progress = Callable[[str, int, int], None]  # what is being done, how far, of ho
 class TrainingRecipe:
     """Settings of a training; the defaults made the shipped model.
 
-    ``boosting`` makes the trees, ``share`` the perceptrons that learn the same, ``anyone`` those
-    that learn which words anyone marks at all. ``verbatim`` to ``wrong_paraphrase`` are the weights
-    of one synthetic answer against 1.0 for a labelled one, ``copies`` how many of each kind an item
-    gives at most.
+    ``verbatim`` and ``paraphrase`` are the weights of one synthetic answer against 1.0 for the
+    labelled one that lends its question and passages.
     """
 
     boosting: BoostingSettings = field(default_factory=BoostingSettings)
-    share: PerceptronSettings = field(default_factory=PerceptronSettings)
-    anyone: PerceptronSettings = field(default_factory=lambda: PerceptronSettings(members=4))
-    copies: int = 2
-    verbatim: float = 0.003
-    injected: float = 0.02
+    verbatim: float = 0.03
     paraphrase: float = 0.065
-    wrong_paraphrase: float = 0.045
     seed: int = 0
 
-    @property
-    def models(self) -> int:
-        """How many there are to train for one mode."""
-        return self.boosting.bags + self.share.members + self.anyone.members
+
+# Of a cross-validation: with one bag of trees it takes a third of the time and errs a little more.
+HELD_OUT = TrainingRecipe(BoostingSettings(bags=1))
 
 
 def train_offline(
@@ -145,6 +136,12 @@ def train_offline(
     on_progress: Progress = lambda task, done, total: None,
 ) -> OfflineModel:
     """Train a model on labelled items; the same records and recipe give the same bytes.
+
+    Answers to a question weigh as much together as answers without one, which were made from their
+    passages; among the latter, right ones weigh as much together as wrong ones. Without more, a
+    question would be the sign of a wrong answer. So an item without one also comes with a question
+    made of its own words, each of the two with half of the weight, and one with a question lends
+    its passages to short right answers.
 
     Args:
         records: items with passages where there are any, and with labels.
@@ -158,22 +155,51 @@ def train_offline(
         UsageError: scikit-learn is not installed.
     """
     recipe = recipe or TrainingRecipe()
-    items = [(record.item, labels_of(record, annotator)) for record in records]
-    with_passages = sum(bool(_texts(item)) for item, _ in items)
+    labelled = [LabelledItem(record.item, labels_of(record, annotator)) for record in records]
+    with_passages = sum(bool(_texts(one.item)) for one in labelled)
     if with_passages < _LEAST_ITEMS:
         raise InputError(
             "too little to learn from",
-            found=f"{with_passages} items with passages, of {len(items)}",
+            found=f"{with_passages} items with passages, of {len(labelled)}",
             expected=f"at least {_LEAST_ITEMS} labelled items with passages",
         )
-    examples = _Examples([item for item, _ in items], recipe)
-    given, blind = list[_Example](), list[_Example]()
-    for number, (item, labels) in enumerate(items, start=1):
-        given += examples.given(item, labels)
-        blind.append(examples.blind(item, labels))
-        on_progress("reading", number, len(items))
+    reader = _ExampleReader(labelled, recipe)
+    given, alone = list[_Example](), list[_Example]()
+    for number, (one, weight) in enumerate(zip(labelled, balanced(labelled), strict=True), start=1):
+        given += reader.given(one, weight)
+        if one.is_asked or not reader.any_asked:
+            alone.append(reader.alone(one))
+        on_progress("reading", number, len(labelled))
     trainer = _ModelTrainer(recipe, on_progress)
-    return OfflineModel(trainer.raters(given), trainer.raters(blind), examples.counting.whole())
+    return OfflineModel(trainer.raters(given), trainer.raters(alone), reader.background)
+
+
+class LabelledItem(NamedTuple):
+    """An item, and what is marked in it."""
+
+    item: Item
+    labels: ItemLabels
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether it answers a question."""
+        return bool(self.item.question.strip())
+
+    @property
+    def is_right(self) -> bool:
+        """Whether nothing in it is taken for hallucinated."""
+        return not self.labels.hard
+
+
+def balanced(labelled: Sequence[LabelledItem]) -> list[float]:
+    """Return the weight of each answer, as ``train_offline`` says."""
+    counts = Counter((one.is_asked, one.is_right) for one in labelled)
+    right = min(_MOST_BALANCE, max(1.0, counts[False, False] / max(counts[False, True], 1)))
+    made = counts[False, False] + right * counts[False, True]
+    answers = counts[True, False] + counts[True, True]
+    asked = min(_MOST_BALANCE, max(1.0, made / max(answers, 1)))
+    unasked = min(_MOST_BALANCE, max(1.0, answers / max(made, 1.0)))
+    return [asked if one.is_asked else unasked * (right if one.is_right else 1) for one in labelled]
 
 
 def _texts(item: Item) -> tuple[str, ...]:
@@ -207,77 +233,80 @@ class _ModelTrainer:
         filled = [example for example in examples if len(example.share)]
         if not filled:
             raise InputError("too little to learn from", expected="answers with words in them")
-        recipe = self.recipe
         shares = _rows(filled, [example.share for example in filled])
         anyone = _rows(filled, [example.anyone for example in filled])
+        boosting, seed = self.recipe.boosting, self.recipe.seed
         return ModeRaters(
-            boost(shares, recipe.boosting, recipe.seed, self._on_model),
-            propagate(shares, recipe.share, recipe.seed, self._on_model),
-            propagate(anyone, recipe.anyone, recipe.seed, self._on_model),
+            boost(shares, boosting, seed, self._on_model),
+            boost(anyone, boosting, seed, self._on_model),
         )
 
     def _on_model(self) -> None:
         self.done += 1
-        self.on_progress("learning", self.done, 2 * self.recipe.models)
+        self.on_progress("learning", self.done, 4 * self.recipe.boosting.bags)
 
 
-class _Examples:
-    """Turns items into examples; nothing of an item is in its own background."""
+class _ExampleReader:
+    """Turns items into examples; nothing of an item is in its own background.
 
-    def __init__(self, items: Sequence[Item], recipe: TrainingRecipe) -> None:
-        self._items, self._recipe = items, recipe
+    Only answers to questions are counted for the background: several of the others share a
+    document, whose words would seem common.
+    """
+
+    def __init__(self, labelled: Sequence[LabelledItem], recipe: TrainingRecipe) -> None:
+        self.any_asked = any(one.is_asked for one in labelled)
         self.counting = WordCounter(gather())
+        self._recipe = recipe
         self._own: dict[str, frozenset[str]] = {}
-        self._peers: dict[str, list[Item]] = {}
         self._spoken: dict[str, Counter[str]] = {}
-        for item in items:
+        for one in labelled:
+            if self.any_asked and not one.is_asked:
+                continue
+            item = one.item
             texts = (item.question, item.answer, *(p.text for p in item.passages))
             self._own[item.id] = frozenset(form for text in texts for form in read(text).forms)
             self.counting.add(item.lang, self._own[item.id])
-            self._peers.setdefault(item.lang, []).append(item)
             spoken = self._spoken.setdefault(item.lang, Counter())
             spoken.update({*read(item.question).forms, *read(item.answer).forms})
 
-    def given(self, item: Item, labels: ItemLabels) -> Iterator[_Example]:
-        """Yield the labelled answer and the synthetic ones; none of an item without passages."""
-        passages = _texts(item)
+    @cached_property
+    def background(self) -> WordBackground:
+        """How common words are in all items that are counted."""
+        return self.counting.whole()
+
+    def given(self, one: LabelledItem, weight: float) -> Iterator[_Example]:
+        """Yield the answer beside its passages, as it is asked for; none without passages."""
+        passages = _texts(one.item)
         if not passages:
             return
-        yield self._example(item, passages, labels, _WordSampler(1.0, _MOST_ROWS["real"]))
-        for made, weight, rows in self._made(item, passages):
-            right = replace(labels, soft=(), hard=(), raters=(), length=len(made.answer))
-            answered = item.model_copy(update={"answer": made.answer})
-            draw = _WordSampler(weight, rows, made.wrong)
-            yield self._example(answered, made.passages, right, draw)
+        if one.is_asked:
+            yield self._example(one.item, passages, one.labels, weight)
+            for made, share in self._made(one.item, passages):
+                item = one.item.model_copy(update={"answer": made.answer})
+                right = replace(one.labels, soft=(), hard=(), raters=(), length=len(made.answer))
+                yield self._example(item, made.passages, right, weight * share)
+            return
+        question = self._question(one, passages)
+        for item in (one.item, one.item.model_copy(update={"question": question})):
+            yield self._example(item, passages, one.labels, weight / 2)
 
-    def blind(self, item: Item, labels: ItemLabels) -> _Example:
-        """Return the labelled answer as it is seen without passages."""
-        return self._example(item, (), labels, _WordSampler(1.0, _MOST_ROWS["blind"]))
+    def alone(self, one: LabelledItem) -> _Example:
+        """Return the answer as it is seen without passages."""
+        return self._example(one.item, (), one.labels, 1.0)
 
     def _made(
         self, item: Item, passages: tuple[str, ...]
-    ) -> Iterator[tuple[SyntheticAnswer, float, int]]:
+    ) -> Iterator[tuple[SyntheticAnswer, float]]:
+        """Yield synthetic answers with their weights."""
         recipe, rng = self._recipe, self._random(item, "made")
-        peers = self._peers[item.lang]
-        others = [peer for peer in rng.sample(peers, min(_OTHERS, len(peers))) if peer is not item]
-        pool = ReplacementPool.of([p.text for other in others for p in other.passages[:1]])
-        own = self._own[item.id]
         passages = self._own_language(item, passages)
-        short, long = _MOST_ROWS["made"], _MOST_ROWS["paraphrase"]
-        for _ in range(recipe.copies):
+        for _ in range(_COPIES):
             right = verbatim(passages, item.lang, rng)
-            if right is None:
-                break
-            yield right, recipe.verbatim, short
-            wrong = injected(right, pool, own, rng)
-            if wrong is not None:
-                yield wrong, recipe.injected, short
-        often = self.counting.without(item.lang, own).of(item.lang)
-        for right in paraphrases(passages, often, rng)[: recipe.copies]:
-            yield right, recipe.paraphrase, long
-            wrong = injected(right, pool, own, rng)
-            if wrong is not None:
-                yield wrong, recipe.wrong_paraphrase, long
+            if right is not None:
+                yield right, recipe.verbatim
+        often = self.counting.without(item.lang, self._own[item.id]).of(item.lang)
+        for right in paraphrases(passages, often, rng)[:_COPIES]:
+            yield right, recipe.paraphrase
 
     def _own_language(self, item: Item, passages: tuple[str, ...]) -> tuple[str, ...]:
         """Leave out passages in another language than the answers: no answer would read so."""
@@ -289,41 +318,51 @@ class _Examples:
         least = _OWN_LANGUAGE * max(shares)
         return tuple(text for text, share in zip(passages, shares, strict=True) if share >= least)
 
+    def _question(self, one: LabelledItem, passages: Sequence[str]) -> str:
+        """Return words of the passages and right ones of the answer, as if they were asked."""
+        rng = self._random(one.item, "question")
+        answer = read(one.item.answer)
+        right = {
+            answer.text[start:end]
+            for start, end in zip(answer.starts, answer.ends, strict=True)
+            if not any(start < hard.end and hard.start < end for hard in one.labels.hard)
+        }
+        beside = set(passages[0].split()[:_FIRST_WORDS])
+        words = sorted(right)
+        rng.shuffle(words)
+        others = sorted(beside)
+        rng.shuffle(others)
+        count = rng.randint(*_ASKED_WORDS)
+        return " ".join([*words[: count // 2], *others[: count - count // 2]]) + "?"
+
     def _example(
-        self, item: Item, passages: tuple[str, ...], labels: ItemLabels, draw: _WordSampler
+        self, item: Item, passages: tuple[str, ...], labels: ItemLabels, weight: float
     ) -> _Example:
-        common = self.counting.without(item.lang, self._own[item.id])
+        common = (
+            self.counting.without(item.lang, self._own[item.id])
+            if item.id in self._own
+            else self.background
+        )
         seen = describe(question_of(item), item.answer, read_passages(passages), item.lang, common)
-        soft = [SoftLabel(start, end, 1.0) for start, end in draw.wrong] or labels.soft
-        share = word_shares(seen, soft)
-        anyone = word_shares(seen, [part._replace(prob=float(part.prob > 0)) for part in soft])
-        rows = draw.choose(share, self._random(item, item.answer))
-        weight = np.full(len(rows), draw.weight * len(share) ** _LENGTH / max(len(rows), 1))
+        share = word_shares(seen, labels.soft)
+        anyone = word_shares(
+            seen, [part._replace(prob=float(part.prob > 0)) for part in labels.soft]
+        )
+        rows = self._draw(item, len(share))
+        weights = np.full(len(rows), weight * len(share) ** _LENGTH / max(len(rows), 1))
         table = seen.table[rows]
-        return _Example(item.id, seen.names, table, share[rows], anyone[rows], weight)
+        return _Example(item.id, seen.names, table, share[rows], anyone[rows], weights)
+
+    def _draw(self, item: Item, count: int) -> NDArray[np.int64]:
+        """Choose the words of an answer to learn from: all, or a random sample of a long one's."""
+        if count <= _MOST_ROWS:
+            return np.arange(count)
+        drawn = self._random(item, item.answer).sample(range(count), _MOST_ROWS)
+        return np.array(sorted(drawn), dtype=np.int64)
 
     def _random(self, item: Item, purpose: str) -> random.Random:
         key = f"{self._recipe.seed}/{item.lang}/{item.id}/{purpose}"
         return random.Random(hashlib.sha256(key.encode()).digest())
-
-
-class _WordSampler(NamedTuple):
-    """The words of an answer to learn from: those around errors first, then a random sample."""
-
-    weight: float
-    most: int
-    wrong: tuple[tuple[int, int], ...] = ()
-
-    def choose(self, target: Column, rng: random.Random) -> NDArray[np.int64]:
-        count = len(target)
-        if count <= self.most:
-            return np.arange(count)
-        errors = np.flatnonzero(target > 0) if self.wrong else np.zeros(0, dtype=np.int64)
-        near = {int(at) + step for at in errors for step in (-2, -1, 0, 1, 2)}
-        near &= set(range(count))
-        rest = sorted(set(range(count)) - near)
-        drawn = rng.sample(rest, min(len(rest), max(0, self.most - len(near))))
-        return np.array(sorted(near | set(drawn)), dtype=np.int64)
 
 
 def word_shares(seen: AnswerFeatures, soft: Sequence[SoftLabel]) -> Column:

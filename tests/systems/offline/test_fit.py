@@ -120,23 +120,33 @@ def test_figures_that_the_answers_do_not_define_are_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("iou", "error", "expected"),
+    ("iou", "error", "order", "expected"),
     [
-        ((0.4, 0.5, 0.02, 0.18), (0.1, 0.2, 0.05, 0.15), True),
-        ((0.4, 0.5, -0.02, 0.22), (0.2, 0.1, -0.15, 0.05), False),
-        ((0.4, 0.5, -0.02, 0.22), (0.2, 0.1, -0.15, -0.05), True),
-        ((0.4, 0.39, -0.05, 0.03), (0.2, 0.1, -0.15, -0.05), False),
+        ((0.4, 0.5, 0.02, 0.18), (0.1, 0.2, 0.05, 0.15), (None,) * 4, True),
+        ((0.4, 0.5, -0.02, 0.22), (0.2, 0.1, -0.15, 0.05), (None,) * 4, False),
+        ((0.4, 0.5, -0.02, 0.22), (0.2, 0.1, -0.15, -0.05), (None,) * 4, True),
+        ((0.4, 0.39, -0.05, 0.03), (0.2, 0.1, -0.15, -0.05), (None,) * 4, False),
+        ((0.1, 0.5, 0.3, 0.5), (0.2, 0.1, -0.15, -0.05), (0.6, 0.5, -0.15, -0.05), False),
+        ((0.1, 0.5, 0.3, 0.5), (0.2, 0.1, -0.15, -0.05), (0.6, 0.5, -0.15, 0.05), True),
     ],
-    ids=["iou is higher", "neither is sure", "as good, and calibrated", "worse, but calibrated"],
-)
-def test_a_fit_gains_by_iou_or_by_calibration_alone(
-    iou: tuple[float, ...], error: tuple[float, ...], expected: bool
+    ids=[
+        "iou is higher", "neither is sure", "as good, and calibrated", "worse, but calibrated",
+        "by silence", "by silence, perhaps",
+    ],
+)  # fmt: skip
+def test_a_fit_gains_by_iou_or_by_calibration_alone_but_not_by_silence(
+    iou: tuple[float, ...],
+    error: tuple[float, ...],
+    order: tuple[float | None, ...],
+    expected: bool,
 ) -> None:
-    def figure(before: float, after: float, low: float, high: float) -> FitFigure:
+    def figure(
+        before: float | None, after: float | None, low: float | None, high: float | None
+    ) -> FitFigure:
         return FitFigure(before=before, after=after, low=low, high=high)
 
     report = FitReport(
-        answers=40, groups=40, folds=5, iou=figure(*iou), precision=FitFigure(), auroc=FitFigure(),
-        right_marked=FitFigure(), calibration_error=figure(*error),
+        answers=40, groups=40, folds=5, iou=figure(*iou), precision=FitFigure(),
+        auroc=figure(*order), right_marked=FitFigure(), calibration_error=figure(*error),
     )  # fmt: skip
     assert gains(report) is expected
