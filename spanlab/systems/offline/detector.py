@@ -7,8 +7,8 @@ and the passages say otherwise in similar words, and it is no fact checker.
 Each step is a module of its own:
 
 1. ``words`` cuts texts into words, ``lexicon`` brings stop words and months of some 75 languages.
-2. ``passages`` keeps the pieces that share the rarest words with question and answer, ``links``
-   links equal and similar words, which stands in for a stemmer, ``dates`` the parts of dates.
+2. ``passages`` keeps of long ones what matches question and answer best, ``links`` links equal and
+   similar words, which stands in for a stemmer, ``dates`` the parts of dates.
 3. ``alignment`` finds shared runs, covering sentences, and what stands in the same *slot*.
 4. ``features`` and ``neighbours`` describe each word by all of that, its shape and position.
 5. ``model`` and ``raters`` estimate the share of annotators that mark a word, by boosted trees.
