@@ -259,6 +259,8 @@ def api(
             offers, ApiJobs(store, offers), Settings.read().api_key, rate=rate, traces=inbox
         )
         start_embedded_worker()
+        if inbox is not None:
+            inbox.start()
         address = f"http://{host}:{port}"
         lines = [f"{address}/docs says what can be asked."]
         if traces:

@@ -2,19 +2,19 @@
 
 A trace is read once its root and all parents of its spans are there, or once nothing more of it has
 come for a while: a service that another one calls has its root elsewhere. What comes later revises
-the items that it made, unless somebody has annotated or opened them. A part that comes twice counts
-once. Messages that instrumentations send as log events are joined to their spans; calls that came
-without any wait for them.
+the items that it made, unless somebody has annotated or opened them. Parts wait in the database
+(see ``waiting``), so that servers may split a trace, and a part that comes twice counts once.
+Messages that instrumentations send as log events are joined to their spans; calls that came without
+any wait for them.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator, Sequence
-from hashlib import sha256
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from itertools import count
-from threading import Lock, Timer
+from threading import Event, Lock, Thread
 from typing import Any, Final
 
 from pydantic_core import from_json, to_json
@@ -36,6 +36,7 @@ from spanlab.formats.known.span_files import spans_in
 from spanlab.formats.known.traces import record_of
 from spanlab.formats.reader import NoAnswer
 from spanlab.integrations.gate import LARGEST
+from spanlab.integrations.waiting import WaitingTrace, WaitingTraces
 from spanlab.output.figures import counted
 from spanlab.schema import Item, Record, storable_escapes
 from spanlab.storage import Store
@@ -45,64 +46,15 @@ PATH: Final = "/v1/traces"
 LOGS: Final = "/v1/logs"
 PROTOBUF: Final = "application/x-protobuf"
 SETTLE: Final = 10.0  # seconds without a part after which a trace is read
-_WAITING: Final = 64 * 2**20  # bytes that the parts of traces take in memory, together
-_BESIDE: Final = 500  # bytes that a part takes there beside its JSON: its key, its places in sets
-_PAUSE: Final = 0.05  # seconds before the next look
+_PAUSE: Final = 0.05  # seconds before the next look at an import …
+_LOOK: Final = 1.0  # … and, at most, at what has become quiet
 _LOG = logging.getLogger(__name__)
-
-
-class _Trace:
-    """What has come of a trace so far, packed, each part once: a batch may be sent again."""
-
-    def __init__(self) -> None:
-        self.parts: dict[str, bytes] = {}  # spans by their ids, messages of logs by what they are
-        self.size = 0  # bytes
-        self.came = 0.0  # when the last part did, in seconds of the clock
-        self.is_new = False  # whether a part has come since it was read
-        self.was_read = False
-        self.items: dict[str, Item] = {}  # that are stored, by their ids
-        self._missing = set[str]()  # parents that have not come
-        self._has_root = False
-
-    def add(self, part: dict[str, Any]) -> None:
-        packed, name = to_json(part), str(part["id"])
-        key = sha256(packed).hexdigest() if "event" in part else name
-        before = self.parts.get(key)
-        if before == packed:
-            return
-        self.parts[key] = packed
-        self.size += len(packed) - len(before) if before else len(packed) + _BESIDE
-        self.came, self.is_new = time.monotonic(), True
-        if "event" not in part:
-            parent = str(part["parent"] or "")
-            self._has_root |= not parent
-            self._missing.discard(name)
-            self._missing |= {parent} - self.parts.keys() - {""}
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the root is there, and the parent of every span."""
-        return self._has_root and not self._missing
-
-    def records(self) -> list[Record]:
-        """Return the record of each run that has an answer.
-
-        Raises:
-            NoAnswer: no run has an answer.
-        """
-        records, problem = list[Record](), None
-        for run in runs_of([from_json(part) for part in self.parts.values()]):
-            try:
-                records.append(record_of(run.spans, run.number))
-            except NoAnswer as error:
-                problem = error
-        if problem and not records:
-            raise problem
-        return records
 
 
 class TraceInbox:
     """Collects spans until their traces are complete or quiet, and stores these as records.
+
+    Servers that share a database share what waits: each reads what is quiet, whoever took it in.
 
     Args:
         store: the annotation database.
@@ -116,10 +68,24 @@ class TraceInbox:
     ) -> None:
         self._store, self._dataset, self._patience = store, dataset, patience
         self._settle = settle
-        self._timer: Timer | None = None
-        self._waiting: dict[str, _Trace] = {}  # the trace that came first is first
-        self._size = 0  # bytes of all of them
-        self._lock, self._storing = Lock(), Lock()
+        self._waiting = WaitingTraces(store.database, dataset)
+        self._storing, self._closed = Lock(), Event()
+        self._looking = Thread(target=self._look, daemon=True)
+
+    def start(self) -> None:
+        """Look for quiet traces from now on, also for those of servers that are gone."""
+        self._looking.start()
+
+    def close(self) -> None:
+        """Store what waits, and look no more for quiet traces."""
+        self._closed.set()
+        if self._looking.is_alive():
+            self._looking.join()
+        self.settle(quiet=0)
+
+    def _look(self) -> None:
+        while not self._closed.wait(min(self._settle, _LOOK) + _PAUSE):
+            self.settle()
 
     def add(self, request: object, path: str = PATH) -> tuple[int, str]:
         """Add the spans of a request, and store the traces that are complete with them.
@@ -143,73 +109,36 @@ class TraceInbox:
             raise UsageError(f"no request of OTLP: {reason_of(error)}") from None
         if path == LOGS and not parts:  # exporters send none of this again
             raise NotOfferedError("logs are kept only if they hold messages of model calls")
-        with self._lock:
-            names = dict.fromkeys(str(part["trace"]) for part in parts)
-            for part in parts:
-                trace = self._waiting.setdefault(str(part["trace"]), _Trace())
-                self._size -= trace.size
-                trace.add(part)
-                self._size += trace.size
-            traces = [self._waiting[name] for name in names]
-            ready = [trace for trace in traces if trace.is_complete and not trace.was_read]
-            self._forget()
-        try:
-            return self._store_traces(ready)
-        finally:
-            self._wait()
+        return self._store_traces(self._waiting.add(parts))
 
     def settle(self, quiet: float | None = None) -> None:
         """Store the traces of which nothing has come for some seconds, ``settle`` by default."""
-        until = time.monotonic() - (self._settle if quiet is None else quiet)
-        with self._lock:
-            self._timer = None
-            ready = [t for t in self._waiting.values() if t.is_new and t.came <= until]
         try:
-            self._store_traces(ready)
+            self._store_traces(self._waiting.quiet(self._settle if quiet is None else quiet))
         except StoreError as error:
             _LOG.warning("traces wait on: %s", error)
-        self._wait()
 
-    def close(self) -> None:
-        """Store what waits, and look no more for quiet traces."""
-        self.settle(quiet=0)
-        with self._lock:
-            if self._timer is not None:
-                self._timer.cancel()
+    def _store_traces(self, names: Iterable[str]) -> tuple[int, str]:
+        """Store traces; reading takes its time, and holds up no other request.
 
-    def _wait(self) -> None:
-        """Have quiet traces looked for in a while, if any may become so."""
-        with self._lock:
-            if self._timer is None and any(trace.is_new for trace in self._waiting.values()):
-                self._timer = Timer(self._settle + _PAUSE, self.settle)
-                self._timer.daemon = True
-                self._timer.start()
-
-    def _forget(self) -> None:
-        """Drop the oldest traces while all take too much memory, those that were read first."""
-        read = [name for name, trace in self._waiting.items() if not trace.is_new]
-        for name in [*read, *self._waiting] if self._size > _WAITING else ():
-            if self._size > _WAITING and name in self._waiting:
-                self._size -= self._waiting.pop(name).size
-
-    def _store_traces(self, traces: Sequence[_Trace]) -> tuple[int, str]:
-        """Store what is complete; reading takes its time, and holds up no other request.
-
-        Where the database is away, traces go on waiting.
+        Where the dataset or the database is away, traces go on waiting.
         """
         rejected, reason, empty, kept = 0, "", 0, 0
-        for trace in traces:
-            trace.is_new, trace.was_read = False, True
+        for trace in filter(None, map(self._waiting.take, names)):
+            items: Collection[str] | None = trace.items
             try:
-                kept += self._store_records(trace, trace.records())
+                items, n_kept = self._store_records(trace, _records_of(trace.parts))
+                kept += n_kept
             except NoAnswer as error:  # a health check, a call that failed, or what else there is
                 empty, reason = empty + 1, reason or f"made no item: {error}"
                 _LOG.info("trace without an answer: %s", error)
             except StoreError:
-                trace.is_new, trace.was_read = True, False
+                items = None
                 raise
             except (InputError, ValueError, TypeError, AttributeError) as error:
                 rejected, reason = rejected + len(trace.parts), reason_of(error)
+            finally:
+                self._waiting.finish(trace, items)
         if empty and not rejected:
             return 0, f"{counted(empty, 'trace')} {reason}"
         if kept:
@@ -217,57 +146,88 @@ class TraceInbox:
             _LOG.info(reason)
         return rejected, reason
 
-    def _store_records(self, trace: _Trace, records: Sequence[Record]) -> int:
-        """Store the records of a trace, and return how many could not be revised.
+    def _store_records(
+        self, trace: WaitingTrace, records: Sequence[Record]
+    ) -> tuple[Collection[str], int]:
+        """Store the records of a trace; return its items' ids, and how many are not revised.
 
         An item that is left as it is keeps its id, and its run makes no other item.
         """
         new, kept = {record.item.id: record.item for record in records}, 0
         with self._storing:  # one import into a dataset at a time
-            for name, old in trace.items.copy().items():
-                others = (item for other, item in new.items() if other not in trace.items)
+            maybe = [*trace.items, *((trace.name, *new) if trace.was_left else ())]
+            there = {name: self._stored(name) for name in dict.fromkeys(maybe)}
+            own = [name for name, old in there.items() if old or name in trace.items]
+            for name in own.copy():
+                old, others = there[name], (item for n, item in new.items() if n not in own)
                 item = new.get(name) or next(others, old)
-                if item == old or self._is_revised(name, item):
-                    new.pop(item.id, None)
-                    del trace.items[name]
-                    trace.items[item.id] = item
+                if old is None or item is None or item == old or self._is_revised(name, item):
+                    if item is not None:  # what somebody removed does not come back
+                        new.pop(item.id, None)
+                        own[own.index(name)] = item.id
                     continue
                 kept += 1
                 root = old.meta["span_id"]
                 new = {n: other for n, other in new.items() if other.meta["span_id"] != root}
-            if new:
-                self._import([Record(item=item) for item in new.values()], trace)
-        return kept
+            own += self._import(list(new.values()), trace.name, own) if new else ()
+        return own, kept
+
+    def _stored(self, name: str) -> Item | None:
+        try:
+            return self._store.record(self._dataset, name).item
+        except NotFoundError:
+            return None
 
     def _is_revised(self, name: str, item: Item) -> bool:
         try:
             return self._store.revise_item(self._dataset, name, item)
-        except NotFoundError:  # somebody removed it: it does not come back
+        except NotFoundError:  # somebody has just removed it
             return True
 
-    def _import(self, records: Sequence[Record], trace: _Trace) -> None:
-        """Store records, once no other process imports into the dataset.
+    def _import(self, items: Sequence[Item], trace: str, own: Collection[str]) -> set[str]:
+        """Store items once no other process imports into the dataset, and return their ids.
 
-        A trace that was stored before this process began is left as it is.
+        Of a trace that has no items here, what is stored already came otherwise, and stays.
         """
+        names = set[str]()
 
         def rename(_: int, record: Record) -> Record | None:
-            if not trace.items:
+            names.discard(record.item.id)
+            if not own:
                 return None
-            numbers = (f"{record.item.meta['trace_id']}-{n}" for n in count(1))
-            name = next(name for name in numbers if name not in {*trace.items, record.item.id})
+            numbers = (f"{trace}-{n}" for n in count(1))
+            name = next(name for name in numbers if name not in {*own, *names, record.item.id})
+            names.add(name)
             return Record(item=record.item.model_copy(update={"id": name}))
 
         until = time.monotonic() + self._patience
         while True:
+            names |= {item.id for item in items}
             try:
+                records = [Record(item=item) for item in items]
                 self._store.import_records(self._dataset, records, on_taken=rename)
-                trace.items |= {record.item.id: record.item for record in records}
-                return
+                return names
             except UnderImportError:
                 if time.monotonic() > until:
                     raise
                 time.sleep(_PAUSE)
+
+
+def _records_of(parts: Sequence[Mapping[str, Any]]) -> list[Record]:
+    """Return the record of each run of a trace that has an answer.
+
+    Raises:
+        NoAnswer: no run has an answer.
+    """
+    records, problem = list[Record](), None
+    for run in runs_of(parts):
+        try:
+            records.append(record_of(run.spans, run.number))
+        except NoAnswer as error:
+            problem = error
+    if problem and not records:
+        raise problem
+    return records
 
 
 async def read_request(body: AsyncIterator[bytes], path: str, kind: str, packed: str) -> object:

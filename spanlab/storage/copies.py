@@ -30,6 +30,7 @@ _OF_DATASET = (  # parents first
 # Of whatever the database was asked before, and what was done with it.
 _KEPT = {tables.answers, tables.tool_calls, tables.access_log}
 _LEFT_OUT = _KEPT | {tables.access_tokens, tables.api_jobs, tables.loads, tables.reservations}
+_LEFT_OUT |= {tables.waiting_traces, tables.waiting_parts}
 _ALL = tables.metadata.sorted_tables  # parents first
 _BACKED_UP = [table for table in _ALL if table not in _LEFT_OUT]
 _NUMBERED = (datasets, memories)  # PostgreSQL counts their rows by itself

@@ -15,6 +15,7 @@
     memory_grams, memory_aliases      what near and other names of entities are found by
     api_jobs                          jobs of the JSON API, and the dataset that each owns
     tool_calls                        what tools have answered, and what is being asked
+    waiting_traces, waiting_parts     traces that come in parts; see integrations/waiting.py
     people, roles, reviewer_names     who has logged in, what they may do, their names in datasets
     access_tokens, access_log         keys and invitations as hashes; who did what
 
@@ -344,6 +345,28 @@ tool_calls = Table(
     Column("answer", Text),  # JSON; empty while somebody is asking
     Column("expires", Float, nullable=False),  # until when it counts, or the asker is waited for
     PrimaryKeyConstraint("scope", "key"),
+)
+
+waiting_traces = Table(
+    "waiting_traces",
+    metadata,
+    *_texts("dataset", "trace"),  # by name: there may be no such dataset yet
+    Column("came", Float, nullable=False),  # the last part: seconds since 1970, UTC
+    Column("size", BigInteger, nullable=False),  # bytes
+    *_integers("version", "version_read", "has_root"),
+    Column("items", Text, nullable=False),  # JSON: the ids of those it has made
+    Column("until", Float),  # while somebody reads it: seconds since 1970, UTC
+    PrimaryKeyConstraint("dataset", "trace"),
+)
+
+waiting_parts = Table(
+    "waiting_parts",
+    metadata,
+    *_texts("dataset", "trace", "part"),
+    Column("parent", Text),  # of a span; empty for a root, and none for a message of a log
+    Column("place", Integer, nullable=False),  # in the order in which they came
+    Column("json", Text, nullable=False),
+    PrimaryKeyConstraint("dataset", "trace", "part"),
 )
 
 people = Table(  # see access.py

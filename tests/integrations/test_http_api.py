@@ -32,7 +32,7 @@ from spanlab.cli.servers import HealthPaths, JsonLines, RequestLog
 from spanlab.detection import DetectorSpec
 from spanlab.detection.request import RunRequest
 from spanlab.detection.selection import DetectorSelection
-from spanlab.integrations import traces
+from spanlab.integrations import waiting
 from spanlab.integrations.api_jobs import ApiJobs
 from spanlab.integrations.gate import LARGEST, Gate, HeadLimit
 from spanlab.integrations.http_api import _without_paths, http_api
@@ -612,7 +612,7 @@ def test_traces_as_json_are_stored_once_bounded_and_need_the_key(store: Store) -
 def test_of_traces_that_do_not_end_the_oldest_are_dropped(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(traces, "_WAITING", 25_000)  # room for two of the three
+    monkeypatch.setattr(waiting, "_LARGEST", 25_000)  # room for two of the three
     inbox = TraceInbox(store, "traced")
 
     def send(trace: str, **span: object) -> None:

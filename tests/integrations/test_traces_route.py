@@ -24,7 +24,7 @@ from starlette.testclient import TestClient
 from spanlab.detection.selection import DetectorSelection
 from spanlab.formats import ReadOptions, read
 from spanlab.formats.known.runs import runs_of
-from spanlab.integrations import traces
+from spanlab.integrations import traces, waiting
 from spanlab.integrations.api_jobs import ApiJobs
 from spanlab.integrations.http_api import http_api
 from spanlab.integrations.offers import ServiceOffers
@@ -256,6 +256,7 @@ def test_a_service_whose_caller_is_traced_elsewhere_makes_an_item(
 
 def test_quiet_traces_are_stored_by_themselves(store: Store) -> None:
     inbox = TraceInbox(store, "traced", settle=0.1)
+    inbox.start()
     inbox.add(otlp("a1", "elsewhere", 1, input__value="Who built it?", output__value="Eiffel did."))
     inbox.add(CALL)
     until = time.monotonic() + 60
@@ -279,7 +280,7 @@ def test_a_part_that_is_sent_again_takes_no_more_room(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So one sender that repeats itself pushes out no other's halves."""
-    monkeypatch.setattr(traces, "_WAITING", 2_500)
+    monkeypatch.setattr(waiting, "_LARGEST", 2_500)
     inbox = TraceInbox(store, "traced")
     other = json.loads(json.dumps(CALL).replace("a" * 32, "b" * 32))
     for request in (CALL, *[other] * 20, ROOT):

@@ -96,7 +96,7 @@ def test_a_stored_database_opens_with_its_data(empty: Settings, revision: str) -
     """All of a database that an earlier commit wrote; its queues are as if made anew.
 
     75cc3f0 wrote 0016, 71fc086 made 0021 of it and gave somebody a role; later ones made
-    0022 and 0023 of that.
+    0022, 0023 and 0024 of that.
     """
     stored = _restored(empty, revision)
     with Store.open(stored) as store:
