@@ -465,3 +465,19 @@ def test_a_log_is_worth_what_a_stack_of_states_is(wanted: list[Operation]) -> No
             undone.clear()
         log.append(operation)
         assert _replay(*log) == states[-1]
+
+
+def test_an_answer_is_called_hallucinated_without_a_place_until_spans_or_done_say_more() -> None:
+    called = SetStatus(status=Status.DONE, hallucinated=True)
+    state = replay(ITEM, NOTHING, [called])
+    said = state.annotation("ann")
+    assert (said.status, said.hallucinated, said.is_verdict_only) == (Status.DONE, True, True)
+    assert replay(ITEM, NOTHING, [called, Undo()]) == NOTHING
+    done = replay(ITEM, NOTHING, [called, SetStatus(status=Status.DONE)]).annotation("ann")
+    assert (done.hallucinated, done.is_verdict_only) == (False, False)
+    add = AddSpan(span="n1", start=4, end=9)
+    found = replay(ITEM, state, [add, SetStatus(status=Status.DONE)]).annotation("ann")
+    assert (found.hallucinated, found.is_verdict_only) == (True, False)
+    finished = FinishItem(rejected=(TOWER,), hallucinated=True)
+    assert replay(ITEM, NOTHING, [finished]).annotation("ann").is_verdict_only
+    assert ReviewState.of(said).answer_hallucinated is True

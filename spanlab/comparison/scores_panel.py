@@ -13,6 +13,7 @@ from spanlab.schema import AnnotatorKind
 from spanlab.scoring.agreement import clustered
 from spanlab.scoring.annotator_tables import (
     ScoredAnnotator,
+    answer_table,
     calibration_table,
     label_table,
     language_table,
@@ -62,7 +63,15 @@ _STYLE = (
 def show_scores(comparison: DatasetComparison, names: Collection[str]) -> None:
     """Draw the macro scores of the annotators chosen, the best first, and one metric as a chart."""
     scores = [score for score in comparison.scores if score.kind is None or score.name in names]
+    answers = [one for one in comparison.answers.scores if one.kind is None or one.name in names]
+    if any(one.kind for one in answers):
+        table = answer_table(answers)
+        show_grid(table, table.title)
+        st.caption("Hallucinated answers are what is looked for, wherever they are wrong.")
     if not any(score.kind for score in scores):
+        if any(one.kind for one in answers):
+            st.caption("No scores of spans: no item has marked places on both sides.")
+            return
         st.info(
             "Nobody to score: none of the others chosen under Annotators has finished an "
             f"item that {plain(comparison.reference or '')} has finished.",

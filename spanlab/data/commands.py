@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,14 +17,16 @@ from spanlab.data.exporting import export_dataset, questions_left_out
 from spanlab.formats import format_of
 from spanlab.formats.writers import can_write
 from spanlab.output.figures import counted
-from spanlab.schema import UndecidedRule
+from spanlab.schema import DatasetSummary, UndecidedRule
 from spanlab.storage import Store
 from spanlab.storage.datasets import (
+    claims_of_whole,
     copy_as_gold,
     dataset_tables,
     gold_name,
     label_set,
     label_studio_config,
+    make_verdicts,
     open_store,
     questions_of,
     rename_annotator,
@@ -105,7 +108,9 @@ def datasets(
     text = None if guidelines is None else inputs.read_text(guidelines)
     with open_store() as store:
         if name is None:
-            console.write_tables(dataset_tables(list(store.datasets())))
+            summaries = list(store.datasets())
+            console.write_tables(dataset_tables(summaries))
+            _tell_claims_of_whole(store, summaries)
             return
         if changed or text is not None:
             store.change_settings(
@@ -118,6 +123,7 @@ def datasets(
             typer.echo(label_studio_config(store, name), nl=False)
             return
         console.write_tables(dataset_tables([summary_of(store, name)]))
+        _tell_claims_of_whole(store, [summary_of(store, name)])
 
 
 app = typer.Typer(
@@ -198,6 +204,28 @@ def remove(
 
 
 @app.command()
+def verdicts(dataset: Dataset, annotator: Known) -> None:
+    """Make verdicts of the claims that spanlab 1.0 made of whole-answer labels.
+
+    \b
+    spanlab annotators verdicts mine gold
+    """
+    with Store.open() as store:
+        n_wrong, n_right = make_verdicts(store, dataset, annotator)
+    said = f"{annotator} calls {counted(n_wrong, 'answer')} of {dataset} hallucinated"
+    typer.echo(f"{said}, {n_right:,} not.", err=True)
+
+
+def _tell_claims_of_whole(store: Store, summaries: Sequence[DatasetSummary]) -> None:
+    for summary in summaries:
+        for name in claims_of_whole(store, summary):
+            console.say(
+                f"{summary.name}: 1.0 made claims of whole-answer labels, which count as no "
+                f"answer; `spanlab annotators verdicts {summary.name} {name}` makes verdicts"
+            )
+
+
+@app.command()
 def gold(
     dataset: Dataset,
     annotator: Known,
@@ -273,7 +301,9 @@ def export(
         console.say(questions)
     if summary.n_items > count:
         left_out = counted(summary.n_items - count, "item")
-        why = "without a finished annotation" if choice.format == "mushroom" else "by the choice"
+        why = "by the choice"
+        if choice.format == "mushroom":
+            why = "without a finished annotation, or hallucinated without a marked place"
         if summary.settings.known and not choice.known_items:
             why = "that are check items, and by the choice"
         console.say(f"left out {left_out} {why}")

@@ -22,6 +22,7 @@ from spanlab.schema import AnnotatorKind, DatasetSettings, Status
 from spanlab.scoring.annotator_tables import (
     ANNOTATOR,
     ScoredAnnotator,
+    answer_table,
     score_table,
 )
 from spanlab.scoring.annotators import DatasetComparison
@@ -234,7 +235,20 @@ def _counts(names: Sequence[str], overview: Overview) -> tuple[int, ...]:
 
 
 def _scores(comparison: DatasetComparison) -> str:
-    """Return the table of scores as HTML; empty without any annotator but the reference."""
+    """Return the tables of scores as HTML; empty without any annotator but the reference."""
+    return _span_scores(comparison) + _answer_scores(comparison)
+
+
+def _answer_scores(comparison: DatasetComparison) -> str:
+    scores = comparison.answers.scores
+    machines = [scored for scored in scores if scored.kind is not AnnotatorKind.PERSON]
+    people = [scored for scored in scores if scored.kind is AnnotatorKind.PERSON]
+    shown = answer_table([*machines, *people[:_PEOPLE]])
+    title = f"Verdicts on whole answers against {comparison.reference}, with 95 % intervals"
+    return as_html(shown.model_copy(update={"title": title})) if shown.rows else ""
+
+
+def _span_scores(comparison: DatasetComparison) -> str:
     scores = comparison.scores
     machines = [scored for scored in scores if scored.kind is not AnnotatorKind.PERSON]
     people = [scored for scored in scores if scored.kind is AnnotatorKind.PERSON]

@@ -12,7 +12,7 @@ from spanlab.formats.common_labels import in_common_labels
 from spanlab.formats.contexts import ContextFiles
 from spanlab.formats.detect import recognise, table_of
 from spanlab.formats.field_report import FieldReport
-from spanlab.formats.files import InputFile
+from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.known.tabular import MappedReader, RecordLayout, TableReader
 from spanlab.formats.read_options import ReadOptions, RejectedRecord
 from spanlab.formats.reader import FormatReader, NoAnswer
@@ -121,7 +121,7 @@ def _records(
     reader: FormatReader, file: InputFile, options: ReadOptions, contexts: ContextFiles | None
 ) -> Generator[PlacedRecord, None, None]:
     report, failed = FieldReport(), _FailedCalls(file.name)
-    contradicting: list[str] = []
+    verdicts = _VerdictRemarks(file.name)
     try:
         for row in reader.rows():
             try:
@@ -149,21 +149,45 @@ def _records(
                 continue
             report.add(row, record, reader)
             failed.n_read += 1
-            if any(annotation.contradicts_itself for annotation in record.annotations):
-                contradicting.append(f"{row.unit} {row.line:,}")
+            verdicts.add(record, row)
             yield PlacedRecord(record, row.line, row.unit)
     finally:
         if fields := report.fields(reader.sources):
             options.on_fields(file.name, {**reader.around, **fields})
     reader.finish()
     failed.finish(options)
-    if contradicting:
-        options.on_warning(
-            f"{file.name}: an annotation calls the answer right and marks a part of it, both are "
-            f"kept and the marks count: {named_ids(contradicting)}"
-        )
+    verdicts.finish(options)
     if contexts is not None:
         contexts.finish(options.on_warning)
+
+
+class _VerdictRemarks:
+    """The records of a file whose verdicts on the whole answer people should look at."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._contradicting: list[str] = []
+        self._n_claims = 0  # that 1.0 made of whole-answer labels
+
+    def add(self, record: Record, row: FileRow) -> None:
+        """Look at a record."""
+        if any(annotation.contradicts_itself for annotation in record.annotations):
+            self._contradicting.append(f"{row.unit} {row.line:,}")
+        self._n_claims += any(one.is_claim_of_whole(record.item) for one in record.annotations)
+
+    def finish(self, options: ReadOptions) -> None:
+        """Say which annotations contradict themselves, and how many are of 1.0."""
+        if self._contradicting:
+            options.on_warning(
+                f"{self._file}: an annotation calls the answer right and marks a part of it, both "
+                f"are kept and the marks count: {named_ids(self._contradicting)}"
+            )
+        if self._n_claims:
+            options.on_warning(
+                f"{self._file}: {counted(self._n_claims, 'answer')} with a claim that spanlab 1.0 "
+                "made of a whole-answer label, which counts as no answer; after the import "
+                "`spanlab annotators verdicts DATASET ANNOTATOR` makes verdicts of them"
+            )
 
 
 class _FailedCalls:

@@ -265,6 +265,17 @@ def verdict_columns(
     return VerdictColumns(tuple(chosen), tuple(remarks))
 
 
+def verdict_in(name: str, value: object) -> bool | None:
+    """Return whether one response or score calls an answer hallucinated, by its name and value.
+
+    None for one that says something else, such as a share or a judgement on another question.
+    """
+    column = None if value in (None, "") else _column(name, [value])
+    if column is None or column.is_scale or not column.has_known_owner or not column.knows(value):
+        return None
+    return column.meaning(value)
+
+
 _OPTION: Final = "--hallucinated-if COLUMN=VALUE says which values mean hallucinated"
 
 

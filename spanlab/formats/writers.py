@@ -39,7 +39,8 @@ def write(
             Label Studio; None for one that asks nothing.
 
     Returns:
-        The number of records written. "mushroom" leaves out items without a finished annotation.
+        The number of records written. "mushroom" leaves out items without a finished annotation,
+        and those that are hallucinated without a marked place.
 
     Raises:
         UsageError: the format cannot be written, or the path's ending says none.
@@ -126,12 +127,16 @@ def select_annotator(records: Iterable[Record], annotator: str | None) -> Iterat
 def finished_by(records: Iterable[Record], annotator: str | None) -> Iterator[Record]:
     """Yield the records that an annotator has finished, with their annotation alone.
 
+    One that calls the answer hallucinated and marks no place is left out: its labels would say that
+    nothing is wrong.
+
     Raises:
         InputError: nobody was named and several could be meant.
     """
     chooser = AnnotatorChooser(annotator, role="prediction")
     for record in records:
-        if (annotation := chooser.done(record)) is not None:
+        annotation = chooser.done(record)
+        if annotation is not None and not (annotation.is_verdict_only and annotation.hallucinated):
             yield record.model_copy(update={"annotations": (annotation,)})
 
 

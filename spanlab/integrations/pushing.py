@@ -179,7 +179,8 @@ def _verdicts(
             report.untraced += 1
         else:
             score, source = share_of(item, annotation), f"spanlab:{request.annotator}"
-            label, why = "hallucinated" if score else "clean", _explanation(item, annotation)
+            label = "hallucinated" if annotation.hallucinated else "clean"
+            why = _explanation(item, annotation)
             result = {"label": label, "score": score, "explanation": why}
             about = {"annotator": request.annotator, "item": item.id}
             metadata = {"spans": spans_of(annotation), **about}
@@ -190,6 +191,8 @@ def _verdicts(
 def _explanation(item: Item, annotation: Annotation) -> str:
     """Return the likeliest span and what is said of it."""
     spans, hard = annotation.spans, hard_of(annotation)
+    if annotation.hallucinated and not hard:
+        return "The answer is called hallucinated; no place is marked."
     if not hard:
         return "Nothing is marked."
     if not spans:

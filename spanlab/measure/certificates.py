@@ -31,7 +31,6 @@ from spanlab.scoring.calibration import SampledCalibration
 from spanlab.scoring.intervals import Array
 from spanlab.storage import Store
 from spanlab.storage.datasets import summary_of
-from spanlab.text.extents import Extent
 from spanlab.text.labels import hard_of
 
 _UNITS: Final = ("answers", "characters")
@@ -45,23 +44,25 @@ _SHARES: Final = {
 
 @dataclass
 class MarkAgreement:
-    """The agreement of marks on the same items, pair by pair."""
+    """The agreement of annotations of the same items, pair by pair."""
 
     answers: list[bool] = field(default_factory=list)
     ious: list[float] = field(default_factory=list)
 
-    def add(self, marks: Sequence[Sequence[Extent]]) -> None:
-        """Add an item that several have marked."""
+    def add(self, annotations: Sequence[Annotation]) -> None:
+        """Add what several say of an item."""
+        for a, b in combinations(annotations, 2):
+            self.answers.append(a.hallucinated == b.hallucinated)
+        marks = [hard_of(one) for one in annotations if not one.is_verdict_only]
         ious = pairwise_ious(marks)
-        for a, b in combinations(range(len(marks)), 2):
-            self.answers.append(bool(marks[a]) == bool(marks[b]))
-            self.ious.append(float(ious[a, b]))
+        self.ious += [float(ious[a, b]) for a, b in combinations(range(len(marks)), 2)]
 
-    def figures(self) -> dict[str, float] | None:
-        """Return the shares of pairs that agree on the answer, and their mean IoU."""
-        if not self.ious:
+    def figures(self) -> dict[str, float | None] | None:
+        """Return the shares of pairs that agree on the answer, and the mean IoU of their marks."""
+        if not self.answers:
             return None
-        return {"pairs": len(self.ious), "answers": fmean(self.answers), "iou": fmean(self.ious)}
+        iou = fmean(self.ious) if self.ious else None
+        return {"pairs": len(self.answers), "answers": fmean(self.answers), "iou": iou}
 
 
 class DetectorQuality:
@@ -86,25 +87,31 @@ class DetectorQuality:
         finished = {annotation.annotator: annotation for annotation in record.finished}
         runs = [finished[name] for name in (plan.annotator, *self._repeats) if name in finished]
         if len(runs) > 1 and len(runs) == 1 + len(self._repeats):
-            self._runs.add([hard_of(run) for run in runs])
+            self._runs.add(runs)
         at = self._place.get(record.item.id)
         if at is None:
             return
         detector = finished[plan.annotator]
         people = [annotation for annotation in finished.values() if is_reviewer(annotation, plan)]
         self._reviews.update(person.annotator for person in people)
-        self._people.add([hard_of(person) for person in people])
+        self._people.add(people)
         truths = [a for a in words_that_count(record, plan) if a.status is Status.DONE]
         self._count(at, detector, truths, len(record.item.answer))
-        judged = record.model_copy(update={"annotations": tuple(truths)})
+        placed = tuple(truth for truth in truths if not truth.is_verdict_only)
+        judged = record.model_copy(update={"annotations": placed})
         self._calibration.add(judged, detector, self._odds[at])
 
     def _count(
         self, at: int, detector: Annotation, people: Sequence[Annotation], length: int
     ) -> None:
-        marks = _characters(detector)
+        columns = {(True, True): _TP, (True, False): _FP, (False, True): _FN}
         for person in people:
-            truth, weight = _characters(person), 1 / len(people)
+            called = bool(detector.hallucinated), bool(person.hallucinated)
+            self._counts["answers"][at, columns.get(called, _TN)] += 1 / len(people)
+        placed = [person for person in people if not person.is_verdict_only]
+        marks = _characters(detector)
+        for person in [] if detector.is_verdict_only else placed:
+            truth, weight = _characters(person), 1 / len(placed)
             n_common = len(marks & truth)
             counts = [
                 n_common,
@@ -113,8 +120,6 @@ class DetectorQuality:
                 length - len(marks | truth),
             ]
             self._counts["characters"][at] += np.multiply(counts, weight)
-            columns = {(True, True): _TP, (True, False): _FP, (False, True): _FN}
-            self._counts["answers"][at, columns.get((bool(marks), bool(truth)), _TN)] += weight
 
     def figures(self) -> dict[str, Any]:
         """Return all figures as JSON; shares are estimates for all items with 95 % intervals."""

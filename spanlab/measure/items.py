@@ -32,18 +32,22 @@ class MeasuredItem(NamedTuple):
 
 
 def measure_item(record: Record, plan: MeasurementPlan, group: str) -> MeasuredItem | None:
-    """Return what a plan measures of a record; None if the detector has not finished it."""
+    """Return what a plan measures of a record; None if the detector says nothing of the unit."""
     detector = record.by(plan.annotator)
     if detector is None or detector.status is not Status.DONE:
+        return None
+    if plan.unit == "characters" and detector.is_verdict_only:
         return None
     people = words_that_count(record, plan)
     finished = [person for person in people if person.status is Status.DONE]
     if plan.unit == "claims":
         finished = [person for person in finished if person.claims]
+    if plan.unit == "characters":
+        finished = [person for person in finished if not person.is_verdict_only]
     truths = [_unit(annotation, plan.unit, len(record.item.answer)) for annotation in finished]
     reviews = [(a.annotator, y) for a, (y, _) in zip(finished, truths, strict=True)]
     marked, size = _unit(detector, plan.unit, len(record.item.answer))
-    prob = max((span.prob for span in detector.spans), default=0.0)
+    prob = detector.hallucination_prob or 0.0
     expected = {
         "answers": prob,
         "characters": sum((span.end - span.start) * span.prob for span in detector.spans),
@@ -122,7 +126,7 @@ def _unit(annotation: Annotation, unit: str, length: int) -> tuple[float, float]
         return sum(claim.verdict in HALLUCINATED for claim in annotation.claims), len(
             annotation.claims
         )
-    marked: Sequence[tuple[int, int]] = list(hard_of(annotation))
     if unit == "answers":
-        return float(bool(marked)), 1.0
+        return float(bool(annotation.hallucinated)), 1.0
+    marked: Sequence[tuple[int, int]] = list(hard_of(annotation))
     return sum(end - start for start, end in marked), length

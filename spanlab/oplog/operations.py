@@ -209,22 +209,25 @@ class SetStatus(BaseEdit):
     """Finish the item, skip it, or take that back.
 
     ``suggested`` says whether suggestions were shown beside the answer; None where it is not told,
-    as in logs of earlier versions.
+    as in logs of earlier versions. ``hallucinated`` calls the answer so without a place; None says
+    no more than the spans do.
     """
 
     kind: Literal["status"] = "status"
     status: Literal[Status.DONE, Status.SKIPPED, Status.NOT_ANNOTATED]
     suggested: bool | None = None
+    hallucinated: Literal[True] | None = None
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
-        return state.model_copy(update={"status": self.status})
+        said = {"status": self.status, "answer_hallucinated": self.hallucinated}
+        return state.model_copy(update=said)
 
 
 class FinishItem(BaseEdit):
     """Finish the item, and count the suggestions left undecided as accepted or rejected.
 
     ``spans[i]`` is the id for ``accepted[i]``. One operation: one undo takes all of it back.
-    ``suggested`` is that of ``SetStatus``.
+    ``suggested`` and ``hallucinated`` are those of ``SetStatus``.
     """
 
     kind: Literal["finish"] = "finish"
@@ -232,11 +235,13 @@ class FinishItem(BaseEdit):
     accepted: tuple[SuggestionMark, ...] = ()
     rejected: tuple[SuggestionMark, ...] = ()
     suggested: bool | None = None
+    hallucinated: Literal[True] | None = None
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
         taken = take(item, state, named(self.kind, self.spans, self.accepted))
         decided = refuse(item, taken, self.rejected)
-        return decided.model_copy(update={"status": Status.DONE})
+        said = {"status": Status.DONE, "answer_hallucinated": self.hallucinated}
+        return decided.model_copy(update=said)
 
 
 class Undo(FrozenModel):

@@ -208,6 +208,7 @@ class ReviewState(BaseModel):
     claims: dict[str, Claim] = Field(default_factory=dict)
     rejected_claims: tuple[Claim, ...] = ()
     status: Status = Status.NOT_ANNOTATED
+    answer_hallucinated: bool | None = None
     note: str | None = None
     responses: Responses = Field(default_factory=dict)
 
@@ -222,6 +223,7 @@ class ReviewState(BaseModel):
             claims={f"i{index}": claim for index, claim in enumerate(annotation.claims)},
             rejected_claims=annotation.rejected_claims,
             status=annotation.status,
+            answer_hallucinated=annotation.answer_hallucinated,
             note=annotation.note,
             responses=annotation.responses,
         )
@@ -232,6 +234,7 @@ class ReviewState(BaseModel):
             annotator=annotator,
             kind=kind,
             status=self.status,
+            answer_hallucinated=self.answer_hallucinated,
             spans=tuple(sorted(self.spans.values(), key=_place)),
             rejected=tuple(sorted(self.rejected, key=_place)),
             claims=tuple(self.claims.values()),

@@ -140,19 +140,23 @@ def attributes_of(item: Item, annotation: Annotation) -> dict[str, Any]:
     if annotation.status is not Status.DONE:
         reason = annotation.note or str(annotation.status)
         return {**attributes, "error.type": "_OTHER", "gen_ai.evaluation.explanation": reason}
-    hard = hard_of(annotation)
     notes = [f"“{span.text}”: {span.note or 'not supported'}" for span in annotation.spans]
     return {
         **attributes,
         "gen_ai.evaluation.score.value": share_of(item, annotation),
-        "gen_ai.evaluation.score.label": "hallucinated" if hard else "grounded",
+        "gen_ai.evaluation.score.label": "hallucinated" if annotation.hallucinated else "grounded",
         "gen_ai.evaluation.explanation": "\n".join(notes),
         "spanlab.spans": to_json(spans_of(annotation)).decode(),
     }
 
 
 def share_of(item: Item, annotation: Annotation) -> float:
-    """Return the share of the answer's characters that are more likely hallucinated than not."""
+    """Return the share of the answer's characters that are more likely hallucinated than not.
+
+    Of a verdict without a place it is 1 for a hallucinated answer, 0 for any other.
+    """
+    if annotation.is_verdict_only:
+        return float(bool(annotation.hallucinated))
     return length(hard_of(annotation)) / max(len(item.answer), 1)
 
 

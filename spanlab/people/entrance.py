@@ -22,7 +22,6 @@ from spanlab.schema import (
     KnownAnswers,
     Status,
 )
-from spanlab.scoring.agreement import rated
 from spanlab.storage import Store
 from spanlab.storage.campaigns import Entrance, GivenItem, KnownItems
 from spanlab.storage.datasets import summary_of
@@ -89,7 +88,7 @@ def _judge_test(
     right = known_labels(unrestricted, dataset)
     for name in names:
         record = unrestricted.record(dataset, name)
-        shares.append(against_gold(record, rated(record, [person]), right).get(person, 0.0))
+        shares.append(against_gold(record, [person], right).get(person, 0.0))
     score = sum(shares) / len(shares)
     known_answers = store.settings(dataset).known
     passed = known_answers is None or score >= known_answers.pass_at
@@ -137,7 +136,7 @@ def tested_items(store: Store, dataset: str, person: str) -> tuple[TestedItem, .
         right = next((a for a in record.finished if a.annotator in names), None)
         if right is not None:
             none = Annotation(annotator=person, kind=AnnotatorKind.PERSON)
-            share = against_gold(record, rated(record, [person]), names).get(person, 0.0)
+            share = against_gold(record, [person], names).get(person, 0.0)
             marked = record.by(person) or none
             tested.append(TestedItem(record.item.answer, marked, right, share))
     return tuple(item for item in tested if item.iou < 1)

@@ -24,7 +24,7 @@ from spanlab.output.tables import (
     several,
     table_of,
 )
-from spanlab.schema import AnnotatorKind, Record, Status
+from spanlab.schema import AnnotatorKind, Record
 from spanlab.schema.progress import FinishedItem
 from spanlab.scoring.agreement import AlphaInterval, ItemMarks, alpha_interval, pairwise_ious, rated
 from spanlab.scoring.annotators import sample_records
@@ -139,22 +139,33 @@ def campaign(
     for record in with_progress(sample_records(store, dataset, limit), on_progress, _REPORT_EVERY):
         looked_at += 1
         marks[record.item.id] = rated(record, people)
-        _count(labels, record, marks[record.item.id])
+        _count(labels, record, people)
         if any(annotation.annotator in right for annotation in record.finished):
             gold.add(record.item.id)
-        for name, share in against_gold(record, marks[record.item.id], right).items():
+        for name, share in against_gold(record, people, right).items():
             compared[name].append(share)
     known = {name: KnownMarks(len(ious), sum(ious) / len(ious)) for name, ious in compared.items()}
     return CampaignReport(looked_at, labels, marks, known=known, gold=frozenset(gold))
 
 
-def against_gold(record: Record, item: ItemMarks, right: Collection[str]) -> dict[str, float]:
-    """Return the IoU of what people marked with the labels of ``right``; empty without any."""
+def against_gold(
+    record: Record, people: Collection[str], right: Collection[str]
+) -> dict[str, float]:
+    """Return the IoU of what people marked with the labels of ``right``; empty without any.
+
+    Where these say only whether the answer is hallucinated, it is 1 for the same verdict, else 0.
+    """
     gold = next((a for a in record.finished if a.annotator in right), None)
     if gold is None:
         return {}
     marks = hard_of(gold)
-    return {name: iou(marked, marks) for name, marked in item.marks.items()}
+    return {
+        person.annotator: float(person.hallucinated == gold.hallucinated)
+        if gold.is_verdict_only
+        else iou(hard_of(person), marks)
+        for person in record.finished
+        if person.annotator in people
+    }
 
 
 def agreement_over_time(
@@ -203,14 +214,14 @@ def pace(finished: Iterable[FinishedItem]) -> tuple[AnnotatorPace, ...]:
     return tuple(sorted(paces, key=lambda pace: (pace.median, pace.annotator)))
 
 
-def _count(labels: dict[str, PersonLabels], record: Record, item: ItemMarks) -> None:
-    for annotation in record.annotations:
-        if annotation.annotator in item.marks and annotation.status is Status.DONE:
+def _count(labels: dict[str, PersonLabels], record: Record, people: Collection[str]) -> None:
+    for annotation in record.finished:
+        if annotation.annotator in people:
             person_labels = labels[annotation.annotator]
             person_labels.items += 1
-            person_labels.marked += bool(annotation.spans)
-            person_labels.characters += size(item.marks[annotation.annotator])
-            person_labels.length += item.length
+            person_labels.marked += bool(annotation.spans) or bool(annotation.hallucinated)
+            person_labels.characters += size(hard_of(annotation))
+            person_labels.length += len(record.item.answer)
             person_labels.spans.update(span.label or UNLABELLED for span in annotation.spans)
 
 

@@ -218,6 +218,8 @@ def _decision(
         return None
     if len({_marked_stretches(voter, answer, settings) for voter in voters}) > 1:
         return None
+    if len({voter.hallucinated for voter in voters}) > 1:
+        return None
     responses = {_closed_responses(voter.responses, settings.questions) for voter in voters}
     if len(responses) > 1 or (settings.unanswered == "refused" and settings.missing(voters[0])):
         return None
@@ -230,7 +232,8 @@ def _decision(
         operations.append(ReplaceClaims(claims=_new_ids(claims), marks=claims))
     for name, response in responses.pop():
         operations.append(Respond(question=name, response=response))
-    operations.append(SetStatus(status=Status.DONE))
+    is_unplaced = bool(voters[0].hallucinated) and not marks
+    operations.append(SetStatus(status=Status.DONE, hallucinated=is_unplaced or None))
     return tuple(operations), len(marks)
 
 

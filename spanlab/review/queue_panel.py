@@ -177,6 +177,11 @@ def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
     order = st.segmented_control(
         "Order", [_IMPORTED, _SPLIT], default=_IMPORTED, required=True, **_kept("order")
     )
+    unplaced = st.checkbox(
+        "Where is it?",
+        **_kept("unplaced"),
+        help="Only answers that are called hallucinated as a whole and have no marked place yet.",
+    )
     locked = summary.settings.always_blind
     people = st.checkbox(
         "Show other people's marks",
@@ -185,6 +190,8 @@ def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
         help="Other people's spans and comments, gold labels, and votes with people in them. "
         "Without it you review blind: disagreement then means that of detectors.",
     )
+    if unplaced and (locked or not people):
+        st.caption("Reviewing blind, you get only answers that detectors call hallucinated.")
     if locked:
         later = " You see it once you have finished an item."
         st.caption(
@@ -204,6 +211,7 @@ def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
         min_prob=low if low > 0.0 else None,
         max_prob=high if high < 1.0 else None,
         min_disagreement=split if split > 0.0 else None,
+        unplaced=unplaced,
         order="disagreement" if order == _SPLIT else "import",
     )
 
@@ -224,6 +232,8 @@ def describe_queue(dataset: str, query: QueueQuery) -> str:
         parts.append(f"probability {query.min_prob or 0:g} to {query.max_prob or 1:g}")
     if query.min_disagreement is not None:
         parts.append(f"disagreement from {query.min_disagreement:g}")
+    if query.unplaced:
+        parts.append("hallucinated, place not marked")
     if query.unfinished:
         parts.append("needs a second annotator" if query.min_annotators else "needed from you")
     if query.order == "disagreement":

@@ -90,6 +90,9 @@ class QueueQuery:
     ``import`` is its order then. ``known`` says whether items with known answers are in a queue
     that is not.
 
+    ``unplaced`` leaves the items that somebody calls hallucinated as a whole and no person, gold
+    labels or vote has a span in: where their hallucinations are is still to be said.
+
     ``text`` is looked for in questions, answers, ids and comments: all of its words, or beginnings
     of words, must stand in one of these texts. ``label`` is one of some span of the item.
 
@@ -126,6 +129,7 @@ class QueueQuery:
     known: Literal["all", "none"] = "all"
     text: str | None = None
     label: str | None = None
+    unplaced: bool = False
     blind: bool = False
     shown_when_done: bool = False
     own_only: bool = False
@@ -153,6 +157,8 @@ class QueueRow:
     ``disagreement`` is None with fewer than two finished annotations; ``n_annotators`` counts the
     persons who have finished the item. ``labels`` are those of all spans, ``n_claims`` is the
     highest number of claims of one annotator; a blind query counts detectors and the reviewer.
+    ``n_judges`` of people and gold labels have finished it, ``n_hallucinated`` of them call the
+    answer hallucinated; a blind query counts the reviewer alone.
     ``value`` is what the query orders by.
     """
 
@@ -168,6 +174,8 @@ class QueueRow:
     n_passages: int = 0
     n_claims: int = 0
     labels: tuple[str, ...] = ()
+    n_judges: int = 0
+    n_hallucinated: int = 0
     value: float | None = None
 
     @property

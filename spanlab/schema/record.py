@@ -246,6 +246,18 @@ class Annotation(FrozenModel):
         """Whether it says of the whole answer what it says, and marks no place in it."""
         return self.answer_hallucinated is not None and not self.spans and not self.hard
 
+    def is_claim_of_whole(self, item: Item) -> bool:
+        """Say whether this is what 1.0 made of a whole-answer label: a claim that is the answer."""
+        claims = self.claims
+        return (
+            self.kind is AnnotatorKind.GOLD
+            and self.answer_hallucinated is None
+            and not (self.spans or self.hard)
+            and len(claims) == 1
+            and (claims[0].text, claims[0].verdict, claims[0].source)
+            == (item.answer, "not-supported", None)
+        )
+
     @property
     def contradicts_itself(self) -> bool:
         """Whether it calls the whole answer right and marks characters of it."""
@@ -329,6 +341,11 @@ class Record(FrozenModel):
     def finished(self) -> tuple[Annotation, ...]:
         """The annotations that are done, neither begun only nor skipped nor failed."""
         return tuple(a for a in self.annotations if a.status is Status.DONE)
+
+    @property
+    def placed(self) -> tuple[Annotation, ...]:
+        """The finished annotations that mark places, or say that there are none to mark."""
+        return tuple(a for a in self.finished if not a.is_verdict_only)
 
 
 def _check_fit(item: Item, annotations: tuple[Annotation, ...]) -> None:

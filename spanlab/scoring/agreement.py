@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from spanlab.base.errors import InputError
 from spanlab.base.fields import FrozenModel
 from spanlab.output.tables import MeanInterval
-from spanlab.schema import AnnotatorKind, Record, Status, Verdict
+from spanlab.schema import AnnotatorKind, Record, Verdict
 from spanlab.scoring.claims import coarse
 from spanlab.scoring.report import Table, interval, mean_of, weights
 from spanlab.text.extents import Extent, coverage
@@ -89,7 +89,10 @@ class AgreementReport(FrozenModel):
 
 
 def rated(record: Record, annotators: Iterable[str] | None = None) -> ItemMarks:
-    """Return the marks of those ``annotators`` (None: of all persons) that finished an item."""
+    """Return the marks of those ``annotators`` (None: of all persons) that finished an item.
+
+    Of those who say only whether the answer is hallucinated there are none.
+    """
     wanted = None if annotators is None else set(annotators)
     return ItemMarks(
         id=record.item.id,
@@ -97,9 +100,8 @@ def rated(record: Record, annotators: Iterable[str] | None = None) -> ItemMarks:
         length=len(record.item.answer),
         marks={
             annotation.annotator: hard_of(annotation)
-            for annotation in record.annotations
-            if annotation.status is Status.DONE
-            and (
+            for annotation in record.placed
+            if (
                 annotation.kind is AnnotatorKind.PERSON
                 if wanted is None
                 else annotation.annotator in wanted

@@ -23,6 +23,12 @@ from spanlab.output.tables import (
 )
 from spanlab.schema import ADJUDICATED, AnnotatorKind
 from spanlab.scoring.agreement import AgreementReport, AnnotatorPair, LanguageAgreement
+from spanlab.scoring.answer_scores import (
+    ANSWER_SCORES,
+    HALLUCINATED_ANSWERS,
+    AnswerAgreement,
+    ScoredAnswers,
+)
 from spanlab.scoring.calibration import AnnotatorCalibration, Confusion
 from spanlab.scoring.files import SCORES, package_metrics
 from spanlab.scoring.raters import ResponseAgreement
@@ -51,7 +57,9 @@ _ALPHA: Final = (
     "1 is perfect agreement, 0 what chance would give, below 0 systematic disagreement. Unknown "
     "where it is undefined: all marked everything, or all nothing."
 )
-AgreedOn = AgreementReport | LanguageAgreement | VerdictAgreement | ResponseAgreement
+AgreedOn = (
+    AgreementReport | LanguageAgreement | AnswerAgreement | VerdictAgreement | ResponseAgreement
+)
 
 
 def reference_of(kinds: Mapping[str, AnnotatorKind]) -> str | None:
@@ -130,6 +138,30 @@ def language_table(scores: Sequence[ScoredAnnotator], metric: str) -> ResultTabl
         ),
         chart=Chart(kind="dots", x=metric, y="annotator", group="language"),
     )
+
+
+def answer_table(scores: Sequence[ScoredAnswers]) -> ResultTable:
+    """Return a row per annotator with the scores of its verdicts on whole answers."""
+    return table_of(
+        "answer-scores",
+        "Whole answers: hallucinated or not, with 95 % intervals",
+        scores,
+        (ANNOTATOR, lambda scored: scored.name),
+        (KIND, lambda scored: KINDS[scored.kind]),
+        (ITEMS, lambda scored: scored.scores.n),
+        (HALLUCINATED_ANSWERS, lambda scored: scored.scores.hallucinated),
+        *(
+            (column, lambda scored, of=name: _answer_cell(scored, of))
+            for name, column in ANSWER_SCORES.items()
+        ),
+    )
+
+
+def _answer_cell(scored: ScoredAnswers, name: str) -> Cell:
+    mean: MeanInterval | None = getattr(scored.scores, name)
+    if mean is None or scored.kind is None:
+        return mean and mean.mean
+    return several(mean, scored.scores.n)
 
 
 def claim_table(scores: Sequence[ScoredClaims], drawn: str = "accuracy") -> ResultTable:

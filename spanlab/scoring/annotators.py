@@ -21,6 +21,7 @@ from spanlab.schema import (
 )
 from spanlab.scoring.agreement import AgreementReport, ItemMarks, agreement, pairwise_ious, rated
 from spanlab.scoring.annotator_tables import AgreedOn, ScoredAnnotator, alpha_table
+from spanlab.scoring.answer_scores import AnswerComparison, AnswerTally
 from spanlab.scoring.calibration import (
     AnnotatorCalibration,
     CalibrationTally,
@@ -52,8 +53,9 @@ class DatasetComparison(ResultViews):
     empty without a reference. Each is scored on the items that both it and the reference have
     finished, the baselines on all that the reference has finished (``n_reference``).
     ``kinds`` are the annotators and ``marks`` what they mark, from which agreement is measured when
-    it is asked for. ``labels`` has those that give labels where the reference does. ``responses``
-    are what annotators agree on of what the dataset asks.
+    it is asked for. ``scores`` are of spans, on items where both mark places; ``answers`` are the
+    scores and agreement of verdicts on whole answers. ``labels`` has those that give labels where
+    the reference does. ``responses`` are what annotators agree on of what the dataset asks.
     """
 
     n_items: int
@@ -64,6 +66,7 @@ class DatasetComparison(ResultViews):
     kinds: Mapping[str, AnnotatorKind]
     marks: Sequence[ItemMarks]
     claims: ClaimComparison
+    answers: AnswerComparison
     labels: Mapping[str, Confusion]
     calibrations: tuple[AnnotatorCalibration, ...]
     responses: tuple[QuestionAgreement, ...] = ()
@@ -92,6 +95,7 @@ class DatasetComparison(ResultViews):
                 for row in self.independent.languages
             ),
             ("characters", self.persons, self.independent),
+            ("whole answers", self.answers.persons, self.answers.independent),
             ("verdicts on claims", self.claims.persons, self.claims.independent),
             *(
                 (response.line, response.persons, response.independent)
@@ -107,11 +111,17 @@ class DatasetComparison(ResultViews):
         groups = {
             name: {
                 "characters": spans.model_dump(exclude={"pairs"}),
+                "answers": answers._asdict(),
                 "verdicts": {"n": verdicts.n, "alpha": verdicts.alpha},
             }
-            for name, spans, verdicts in (
-                ("people", self.persons, self.claims.persons),
-                ("people and detectors", self.independent, self.claims.independent),
+            for name, spans, answers, verdicts in (
+                ("people", self.persons, self.answers.persons, self.claims.persons),
+                (
+                    "people and detectors",
+                    self.independent,
+                    self.answers.independent,
+                    self.claims.independent,
+                ),
             )
         }
         pairs = [pair.model_dump() for pair in self.everybody.pairs]
@@ -180,17 +190,21 @@ def compare_records(
     """
     pairs: dict[str, list[tuple[ItemLabels, ItemLabels]]] = {name: [] for name in kinds}
     golds: list[ItemLabels] = []
+    n_reference = 0
     marks: list[ItemMarks] = []
     claims, labels = ClaimTally(kinds, reference), ConfusionSums(reference)
+    answers = AnswerTally(kinds, reference)
     calibrations = CalibrationTally(kinds)
     responses = ResponseTally(kinds, settings or DatasetSettings())
     for record in records:
         marked = rated(record, kinds)
         marks.append(marked)
         claims.add(record)
+        answers.add(record)
         labels.add(record, marked.marks)
         calibrations.add(record)
         responses.add(record)
+        n_reference += any(one.annotator == reference for one in record.finished)
         if reference is None or reference not in marked.marks:
             continue
         golds.append(labels_of(record, reference))
@@ -200,11 +214,12 @@ def compare_records(
         n_items=len(marks),
         looked_at=len(marks),
         reference=reference,
-        n_reference=len(golds),
+        n_reference=n_reference,
         scores=tuple(_scores(pairs, golds, kinds)),
         kinds=kinds,
         marks=marks,
         claims=claims.result(),
+        answers=answers.result(),
         labels=labels.result(),
         calibrations=calibrations.result(),
         responses=responses.result(),

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.base.fields import FrozenModel
 from spanlab.output.tables import ITEMS, LANGUAGE, Cell, Column, MeanInterval, ResultTable, several
+from spanlab.schema import AnnotatorKind, Record, Verdict
+from spanlab.scoring.agreement import verdict_alpha
 from spanlab.scoring.claims import areas, resampled_mean
 from spanlab.scoring.report import RESAMPLES, Table, seeded
 from spanlab.text.labels import AnswerVerdict
@@ -210,3 +212,82 @@ def _ratio(part: Table, whole: Table) -> Table:
     shares: Table = np.full(whole.shape, np.nan)
     np.divide(part, whole, out=shares, where=whole > 0)
     return shares
+
+
+class AnswerAgreement(NamedTuple):
+    """Krippendorff's alpha on the verdicts of the ``n`` answers that two or more have judged."""
+
+    n: int
+    alpha: float | None
+
+
+@dataclass(frozen=True)
+class ScoredAnswers:
+    """Scores of one annotator's verdicts; ``kind`` is None for the baselines."""
+
+    name: str
+    kind: AnnotatorKind | None
+    scores: AnswerScores
+
+
+@dataclass(frozen=True)
+class AnswerComparison:
+    """The verdicts of a dataset's annotators: against a reference, and their agreement."""
+
+    scores: tuple[ScoredAnswers, ...]
+    persons: AnswerAgreement
+    independent: AnswerAgreement
+
+
+class AnswerTally:
+    """Gathers verdicts on whole answers item by item.
+
+    Args:
+        kinds: the annotators to compare.
+        reference: whose verdicts are right; None for nobody's.
+    """
+
+    def __init__(self, kinds: Mapping[str, AnnotatorKind], reference: str | None) -> None:
+        self._kinds, self._reference = kinds, reference
+        self._verdicts: list[dict[str, Verdict]] = []
+        self._golds: list[AnswerVerdict] = []
+        self._pairs: dict[str, list[tuple[AnswerVerdict, AnswerVerdict]]] = {}
+
+    def add(self, record: Record) -> None:
+        """Count one item."""
+        said = {
+            one.annotator: AnswerVerdict(bool(one.hallucinated), one.hallucination_prob or 0.0)
+            for one in record.finished
+            if one.annotator in self._kinds
+        }
+        self._verdicts.append(
+            {name: "refuted" if one.hallucinated else "supported" for name, one in said.items()}
+        )
+        gold = said.pop(self._reference or "", None)
+        if gold is not None:
+            self._golds.append(gold)
+            for name, verdict in said.items():
+                self._pairs.setdefault(name, []).append((gold, verdict))
+
+    def result(self) -> AnswerComparison:
+        """Return scores in the order of the annotators, the baselines last, and agreement."""
+        scores = [
+            ScoredAnswers(name, kind, score_answers(self._pairs[name]))
+            for name, kind in self._kinds.items()
+            if name in self._pairs
+        ]
+        if scores:
+            chance = baselines(self._golds).items()
+            scores += [ScoredAnswers(name, None, of) for name, of in chance]
+        return AnswerComparison(
+            tuple(scores),
+            persons=self._agreement(AnnotatorKind.PERSON),
+            independent=self._agreement(AnnotatorKind.PERSON, AnnotatorKind.DETECTOR),
+        )
+
+    def _agreement(self, *kinds: AnnotatorKind) -> AnswerAgreement:
+        groups = [
+            [verdict for name, verdict in verdicts.items() if self._kinds[name] in kinds]
+            for verdicts in self._verdicts
+        ]
+        return AnswerAgreement(sum(len(group) > 1 for group in groups), verdict_alpha(groups))

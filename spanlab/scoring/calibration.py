@@ -224,10 +224,11 @@ def marked_shares(annotations: Sequence[Annotation]) -> list[SoftLabel] | None:
     Returns:
         The shares of persons, else the gold labels' probabilities; None where there are neither.
     """
-    people = [hard_of(a) for a in annotations if a.kind is AnnotatorKind.PERSON]
+    placed = [annotation for annotation in annotations if not annotation.is_verdict_only]
+    people = [hard_of(a) for a in placed if a.kind is AnnotatorKind.PERSON]
     if people:
         return shares(people)
-    gold = next((a for a in annotations if a.kind is AnnotatorKind.GOLD), None)
+    gold = next((a for a in placed if a.kind is AnnotatorKind.GOLD), None)
     return None if gold is None else flatten(gold.spans)
 
 

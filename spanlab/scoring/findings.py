@@ -9,6 +9,7 @@ from spanlab.output.tables import Column, MeanInterval, write_cell
 from spanlab.schema import AnnotatorKind
 from spanlab.schema.progress import FinishedItem
 from spanlab.scoring.annotators import DatasetComparison
+from spanlab.scoring.answer_scores import ScoredAnswers
 from spanlab.scoring.verdicts import ClaimComparison
 
 _SCORE = Column(key="score", title="Score", unit="score")
@@ -19,13 +20,34 @@ def score_finding(comparison: DatasetComparison, names: Collection[str]) -> str 
     scores = [scored for scored in comparison.scores if scored.kind and scored.name in names]
     detectors = [scored for scored in scores if scored.kind is AnnotatorKind.DETECTOR]
     if not scores:
-        return None
+        return _answer_finding(comparison, names)
     best = max(detectors or scores, key=lambda scored: scored.report.macro.iou.mean)
     whose = "detectors" if detectors else "annotators"
     iou, n = best.report.macro.iou, best.report.macro.n
     return (
         f"Of {whose}, {best.name} is closest to {comparison.reference}: mean IoU "
         f"{write_cell(iou, _SCORE)} on {counted(n, 'item')}."
+    )
+
+
+def _answer_finding(comparison: DatasetComparison, names: Collection[str]) -> str | None:
+    """Say whose verdicts on whole answers are closest, where nobody marks places."""
+    chosen = [one for one in comparison.answers.scores if one.kind and one.name in names]
+    detectors = [one for one in chosen if one.kind is AnnotatorKind.DETECTOR]
+    scored = [one for one in detectors or chosen if one.scores.balanced_accuracy is not None]
+    if not scored:
+        return None
+
+    def accuracy(one: ScoredAnswers) -> float:
+        mean = one.scores.balanced_accuracy
+        return 0.0 if mean is None else mean.mean
+
+    best = max(scored, key=accuracy)
+    return (
+        f"Of {'detectors' if detectors else 'annotators'}, {best.name} is closest to "
+        f"{comparison.reference} on whole answers: balanced accuracy "
+        f"{write_cell(best.scores.balanced_accuracy, _SCORE)} on "
+        f"{counted(best.scores.n, 'answer')}."
     )
 
 

@@ -149,7 +149,7 @@ def annotations_in(
     for file in files:
         for record in read(file):
             annotation = chooser.done(record)
-            if annotation is not None:
+            if annotation is not None and not annotation.is_verdict_only:
                 annotations[record.item.id] = (record.item, annotation)
     return annotations
 

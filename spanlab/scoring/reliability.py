@@ -263,10 +263,10 @@ def _read(records: Iterable[Record], names: Sequence[str]) -> _Stretches:
     for record in records:
         voting = {
             a.annotator: a
-            for a in record.finished
+            for a in record.placed
             if (a.annotator in names if names else a.kind is AnnotatorKind.PERSON)
         }
-        known = (a for a in record.finished if a.kind is AnnotatorKind.GOLD)
+        known = (a for a in record.placed if a.kind is AnnotatorKind.GOLD)
         gold = next((a for a in known if a.annotator not in voting), None)
         voters = tuple(voting)
         people.update(dict.fromkeys(voters))

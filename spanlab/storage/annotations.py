@@ -313,7 +313,8 @@ Values = dict[str, Any]  # by the name of the column
 class AnnotationValues(NamedTuple):
     """The numbers of an annotation.
 
-    ``prob`` is its highest span probability, 0 without spans and None where it is not finished;
+    ``prob`` is its highest span probability; without spans how likely the answer is hallucinated,
+    and None where it is not finished;
     ``n_labels`` counts the different labels of its spans.
     """
 
@@ -346,7 +347,7 @@ def annotation_values(annotation: Annotation) -> AnnotationValues:
     spans, status = annotation.spans, annotation.status
     highest = None
     if status is Status.DONE:
-        highest = max([span.prob for span in spans]) if spans else 0.0
+        highest = max([s.prob for s in spans]) if spans else annotation.hallucination_prob
     n_labels = len({span.label for span in spans} - {None}) if spans else 0
     return AnnotationValues(
         annotation.kind, status, prob=highest, n_labels=n_labels, n_claims=len(annotation.claims)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal
+from itertools import islice
+from typing import Any, Final, Literal
 
 from pydantic import ValidationError
 
@@ -15,6 +16,7 @@ from spanlab.output.tables import ITEMS, Column, ResultTable, columns_of
 from spanlab.schema import (
     COLOUR_NAMES,
     LABEL_SETS,
+    Annotation,
     AnnotatorKind,
     DatasetSettings,
     DatasetSummary,
@@ -246,6 +248,61 @@ def copy_as_gold(store: Store, dataset: str, annotator: str, name: str | None = 
         for annotation in record.finished
     ]
     return store.save_annotations(dataset, copies, whole=True)
+
+
+_LOOKED_AT: Final = 200  # items of a dataset, which are mostly of one kind
+
+
+def claims_of_whole(store: Store, summary: DatasetSummary) -> tuple[str, ...]:
+    """Return the gold labels of a dataset in which 1.0 made claims of whole-answer labels."""
+    gold = summary.names_of(AnnotatorKind.GOLD)
+    records = islice(store.records(summary.name, annotators=gold), _LOOKED_AT) if gold else ()
+    names = (
+        annotation.annotator
+        for record in records
+        for annotation in record.annotations
+        if annotation.is_claim_of_whole(record.item)
+    )
+    return tuple(dict.fromkeys(names))
+
+
+def make_verdicts(store: Store, dataset: str, annotator: str) -> tuple[int, int]:
+    """Make verdicts of the claims that 1.0 made of whole-answer labels.
+
+    Where the annotator has such claims and marks nothing anywhere, finished annotations that say
+    nothing are verdicts, too: that the answer is not hallucinated.
+
+    Returns:
+        How many answers are called hallucinated now, and how many are not.
+
+    Raises:
+        NotFoundError: there is no such dataset or annotator.
+        StoreError: somebody has reviewed one of the items under this name; nothing is changed.
+    """
+    store.require(Permission.MANAGE, dataset)
+    check_annotators(summary_of(store, dataset), [annotator])
+    wrong: list[str] = []
+    silent: list[str] = []
+    marks_places = False
+    for record in store.records(dataset, annotators=[annotator]):
+        for one in record.finished:
+            marks_places |= bool(one.spans or one.hard)
+            if one.is_claim_of_whole(record.item):
+                wrong.append(record.item.id)
+            elif not (one.spans or one.hard or one.claims or one.answer_hallucinated):
+                silent.append(record.item.id)
+    right = silent if wrong and not marks_places else []
+    called = dict.fromkeys(right, False) | dict.fromkeys(wrong, True)
+
+    def converted() -> Iterator[tuple[str, Annotation]]:
+        for item, is_wrong in called.items():
+            one = store.record(dataset, item).by(annotator)
+            assert one is not None
+            said = {"claims": (), "answer_hallucinated": is_wrong}
+            yield item, one.model_copy(update=said)
+
+    store.save_annotations(dataset, converted(), whole=True)
+    return len(wrong), len(right)
 
 
 def _check_annotator(name: str) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, select
 
 from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.schema import (
     UNDETERMINED,
+    Annotation,
     Order,
     QueueCursor,
     QueuePage,
@@ -99,9 +101,14 @@ def _place(selection: Selection, item_id: str) -> QueueCursor:
 
 
 def _rows(selection: Selection, positions: list[int]) -> list[QueueRow]:
-    labels = _labels(selection, positions)
+    labels, judged = _labels(selection, positions), _judged(selection, positions)
     stored = {row["position"]: row for row in _read_stored(selection, positions)}
-    return [_row(selection.query, stored[position], labels[position]) for position in positions]
+    rows = []
+    for position in positions:
+        row = _row(selection.query, stored[position], labels[position])
+        n_judges, n_hallucinated = judged[position]
+        rows.append(replace(row, n_judges=n_judges, n_hallucinated=n_hallucinated))
+    return rows
 
 
 def _read_stored(selection: Selection, positions: Sequence[int]) -> Sequence[RowMapping]:
@@ -183,6 +190,22 @@ def _row(query: QueueQuery, stored: RowMapping, labels: tuple[str, ...]) -> Queu
         labels=labels,
         value=None if value is None else float(value),
     )
+
+
+def _judged(selection: Selection, positions: Collection[int]) -> dict[int, tuple[int, int]]:
+    """Return how many people and gold labels judge each answer, and call it hallucinated."""
+    query = select(annotated.c.position, annotated.c.json).where(
+        annotated.c.dataset_id == selection.dataset.id,
+        annotated.c.position.in_(positions),
+        annotated.c.status == Status.DONE.value,
+        annotated.c.annotator_id.in_(selection.judges),
+    )
+    counts = dict.fromkeys(positions, (0, 0))
+    for position, text in selection.connection.execute(query):
+        n_judges, n_hallucinated = counts[position]
+        said = Annotation.model_validate_json(text).hallucinated
+        counts[position] = n_judges + 1, n_hallucinated + bool(said)
+    return counts
 
 
 def _labels(selection: Selection, positions: Collection[int]) -> dict[int, tuple[str, ...]]:

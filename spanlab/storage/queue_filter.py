@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from typing import Final
 
 from sqlalchemy import (
     BigInteger,
@@ -33,6 +34,8 @@ START = bindparam("start", type_=BigInteger)  # of the positions that a statemen
 STOP = bindparam("stop", type_=BigInteger)
 
 _NOTHING = Status.NOT_ANNOTATED
+CALLED_HALLUCINATED: Final = '"answer_hallucinated":true'  # as an annotation is stored
+_HAS_SPAN: Final = '"spans":[{'
 Condition = ColumnElement[bool]
 Lists = tuple[Select[int], ...]  # of positions
 _position = queue_values.c.position
@@ -69,6 +72,17 @@ class QueueFilter:
             or (annotator.kind is AnnotatorKind.DETECTOR and not query.own_only)
         )
         return {search.THE_ITEM, *author_ids}
+
+    @property
+    def judges(self) -> list[int]:
+        """Whose verdicts on an answer a row counts: people and gold labels that may be seen."""
+        seen = self.seen_authors
+        return [
+            annotator.id
+            for annotator in self._annotators.values()
+            if annotator.kind in (AnnotatorKind.PERSON, AnnotatorKind.GOLD)
+            and (seen is None or annotator.id in seen)
+        ]
 
     @property
     def _own_list(self) -> tuple[Condition, ...]:
@@ -138,8 +152,33 @@ class QueueFilter:
             yield self._has_text_beside_id(query.text, dialect, within)
         elif query.text is not None:
             yield _position.in_(search.with_text(dialect, query.text, within, authors))
+        if query.unplaced:
+            yield from self._unplaced()
         if query.label is not None:
             yield _position.in_(search.with_label(dialect, query.label, within, authors))
+
+    def _unplaced(self) -> Iterator[Condition]:
+        """Yield what makes an item one that is called hallucinated and has no span yet.
+
+        Marks of detectors are suggestions, and no place that is known. The JSON is looked at, which
+        has the verdict; the words cannot be in a text of it, as its quotation marks are escaped.
+        """
+        seen, by_id = self.seen_authors, {one.id: one.kind for one in self._annotators.values()}
+        authors = [one for one in by_id if seen is None or one in seen]
+        knowing = [one for one in authors if by_id[one] is not AnnotatorKind.DETECTOR]
+        here = (
+            annotated.c.dataset_id == self.dataset.id,
+            annotated.c.position >= START,
+            annotated.c.position < STOP,
+            annotated.c.status == Status.DONE.value,
+        )
+        positions = select(annotated.c.position)
+        called = annotated.c.json.contains(CALLED_HALLUCINATED, autoescape=True)
+        yield _position.in_(positions.where(*here, annotated.c.annotator_id.in_(authors), called))
+        marked = positions.where(
+            *here, annotated.c.annotator_id.in_(knowing), annotated.c.json.contains(_HAS_SPAN)
+        )
+        yield _position.not_in(marked)
 
     def _has_text_beside_id(self, searched: str, dialect: str, within: RowRange) -> Condition:
         """Return the condition that a search finds an item otherwise than by its id.

@@ -46,7 +46,9 @@ def vote(
     A voter marks a character or does not: its hard labels (``hard_of``) count, so a detector's
     span of probability 0.4 is no vote, and overlapping spans of one voter are one vote. Each
     character's probability is the share of the voters that mark it, split where it changes.
-    Only finished annotations vote, one without spans votes against every character.
+    Only finished annotations vote, one without spans votes against every character; one that says
+    only whether the answer is hallucinated votes on that alone. How likely the answer is
+    hallucinated is the share of all voters that say so, and more than half decide.
 
     Args:
         item: the item that all annotations belong to.
@@ -80,15 +82,23 @@ def vote(
         )
     names = tuple(voter.annotator for voter in voters)
     votes = [1] * len(voters) if weights is None else _whole(names, weights)
-    total = sum(votes)
-    marked = _marked(item, voters, cleanup)
+    placed = [at for at, voter in enumerate(voters) if not voter.is_verdict_only]
+    marked = _marked(item, [voters[at] for at in placed], cleanup)
+    votes_on_marks = [votes[at] for at in placed]
+    total = sum(votes_on_marks)
+    shares = coverage(marked, votes_on_marks) if total else []
+    spans = tuple(
+        Span.of(item.answer, start, end, prob=share / total) for start, end, share in shares
+    )
+    called = sum(n for voter, n in zip(voters, votes, strict=True) if voter.hallucinated)
+    is_called, follows = 2 * called > sum(votes), any(span.prob > 0.5 for span in spans)
+    likeliest = max((span.prob for span in spans), default=0.0)
     return Annotation(
         annotator=name,
         kind=AnnotatorKind.VOTE,
-        spans=tuple(
-            Span.of(item.answer, start, end, prob=share / total)
-            for start, end, share in coverage(marked, votes)
-        ),
+        answer_hallucinated=is_called if is_called > follows or not placed else None,
+        answer_prob=called / sum(votes) if likeliest != called / sum(votes) else None,
+        spans=spans,
         voters=names,
         responses=_responses(voters, votes),
         note=f"did not vote: {', '.join(absent)}" if absent else None,
@@ -309,18 +319,22 @@ def disagreement(annotations: Iterable[Annotation]) -> float | None:
     """Return 1 minus the mean pairwise IoU of what persons and detectors decided.
 
     0.0 means that all mark the same characters (or all mark none), 1.0 that no two have one in
-    common. Gold labels, votes and unfinished annotations do not take part.
+    common. Where one of two says only whether the answer is hallucinated, they differ by 0 or 1.
+    Gold labels, votes and unfinished annotations do not take part.
 
     Returns:
         A number in [0, 1]; None with fewer than two finished annotations.
     """
-    marked = [
-        hard_of(annotation)
-        for annotation in _done(annotations, AnnotatorKind.PERSON, AnnotatorKind.DETECTOR)
-    ]
-    if len(marked) < 2:
+    deciding = list(_done(annotations, AnnotatorKind.PERSON, AnnotatorKind.DETECTOR))
+    if len(deciding) < 2:
         return None
-    pairs = [iou(a, b) for a, b in combinations(marked, 2)]
+    marked = [(annotation, hard_of(annotation)) for annotation in deciding]
+    pairs = [
+        float(a.hallucinated == b.hallucinated)
+        if a.is_verdict_only or b.is_verdict_only
+        else iou(of_a, of_b)
+        for (a, of_a), (b, of_b) in combinations(marked, 2)
+    ]
     return 1.0 - sum(pairs) / len(pairs)
 
 

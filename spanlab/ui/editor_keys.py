@@ -79,6 +79,8 @@ KEYS: tuple[EditorKey, ...] = (
     EditorKey("Items", ("Enter", "Ctrl+Enter"), "done", "Done: checked, go to the next item"),
     EditorKey("Items", ("D", "Alt+Enter"), "doneWithAll",
         "Accept all visible suggestions and finish"),
+    EditorKey("Items", ("h",), "hallucinated",
+        "Done: the answer is hallucinated, its place is not marked"),
     EditorKey("Items", ("z",), "takeBack", "Undo Done, if it decided suggestions"),
     EditorKey("Items", ("Space", "Ctrl+Space"), "skip", "Skip, go to the next item"),
     EditorKey("Items", ("Shift+Enter",), "reopen", "Mark as not done"),

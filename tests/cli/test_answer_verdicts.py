@@ -186,3 +186,123 @@ def test_a_verdict_that_contradicts_marks_is_told_and_both_are_kept(
         (False, None),  # places were looked for, and there are none
     ]
     assert "75.0 %" in spanlab("rates", "ten", "--by", "lang").stdout
+
+
+def test_verdicts_alone_are_measured_and_agreed_on(tmp_path: Path, spanlab: Run) -> None:
+    """Thumbs are a person's reviews; a judge's column is a detector's verdict on each answer."""
+    path = answers(tmp_path / "ten.jsonl", "hallucinated_anna", "yes", "no", gpt4_hallucinated="no")
+    imported(spanlab, path)
+    done = spanlab("measure", "ten", "--annotator", "gpt4", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["groups"][0]["finite"]["mean"] == pytest.approx(0.3)
+    agreed = spanlab("agreement", "ten", "--json")
+    groups = json.loads(agreed.stdout)["alpha"]["people and detectors"]
+    assert groups["answers"]["n"] == 10 and groups["characters"]["n"] == 0
+
+
+def test_a_vote_on_verdicts_is_the_share_that_calls_the_answer_hallucinated(
+    tmp_path: Path, spanlab: Run
+) -> None:
+    path = answers(
+        *(tmp_path / "ten.jsonl", "hallucinated_anna", "yes", "no"),
+        hallucinated_ben="yes",
+        hallucinated_cem="no",
+    )
+    imported(spanlab, path)
+    spanlab("vote", "ten", "--annotators", "anna,ben,cem")
+    votes = [a for r in exported(spanlab) for a in r["annotations"] if a["kind"] == "vote"]
+    assert [vote["answer_hallucinated"] for vote in votes] == [n in WRONG for n in range(10)]
+    assert [round(vote["answer_prob"], 3) for vote in votes] == [
+        0.667 if n in WRONG else 0.333 for n in range(10)
+    ]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
+def test_verdicts_come_back_from_other_formats(tmp_path: Path, spanlab: Run, ending: str) -> None:
+    imported(spanlab, answers(tmp_path / "ten.jsonl", "hallucinated", True, False))
+    format = "labelstudio" if ending == "json" else ending
+    done = spanlab("export", "ten", "--format", format, "-o", f"out.{ending}")
+    assert done.returncode == 0, done.stderr
+    imported(spanlab, tmp_path / f"out.{ending}", dataset="back")
+    assert [said(record) for record in exported(spanlab, "back")] == [n in WRONG for n in range(10)]
+
+
+def test_mushroom_leaves_out_what_it_cannot_carry(tmp_path: Path, spanlab: Run) -> None:
+    imported(spanlab, answers(tmp_path / "ten.jsonl", "hallucinated", True, False))
+    done = spanlab("export", "ten", "--format", "mushroom", "--annotator", "gold", "-o", "m.jsonl")
+    assert "left out 3 items" in done.stderr and "without a marked place" in done.stderr
+    assert len((tmp_path / "m.jsonl").read_text().splitlines()) == 7
+
+
+def test_claims_that_1_0_made_are_told_and_converted(tmp_path: Path, spanlab: Run) -> None:
+    path = tmp_path / "of_1_0.jsonl"
+    with path.open("w") as stream:
+        for n in range(4):
+            answer = f"It is {n}."
+            claim = {"text": answer, "verdict": "not-supported"}
+            gold: dict[str, Any] = {"annotator": "gold", "kind": "gold", "spans": []}
+            gold |= {"claims": [claim]} if n == 1 else {}
+            row = {"id": f"a{n}", "lang": "en", "question": "", "answer": answer}
+            stream.write(json.dumps(row | {"annotations": [gold]}) + "\n")
+    assert "spanlab annotators verdicts DATASET" in imported(spanlab, path)
+    assert "spanlab annotators verdicts ten gold" in spanlab("datasets", "ten").stderr
+    done = spanlab("annotators", "verdicts", "ten", "gold")
+    assert "gold calls 1 answer of ten hallucinated, 3 not" in done.stderr
+    assert [said(record) for record in exported(spanlab)] == [False, True, False, False]
+    assert "verdicts" not in spanlab("datasets", "ten").stderr
+    assert "25.0 %" in spanlab("rates", "ten", "--by", "lang").stdout
+
+
+FEEDBACK = [
+    pytest.param(
+        {"scores": [{"name": "hallucination", "value": 1, "stringValue": "True",
+                     "source": "EVAL"}]},
+        ("hallucination", "detector", True),
+        id="Langfuse's judge",
+    ),
+    pytest.param(
+        {"scores": [{"name": "user_thumbs", "value": "👍", "source": "API"}]},
+        ("user_thumbs", "person", False),
+        id="Langfuse's user",
+    ),
+    pytest.param(
+        {"annotations": [{"name": "hallucination", "annotator_kind": "HUMAN",
+                          "result": {"label": "hallucinated", "score": 1}}]},
+        ("hallucination", "person", True),
+        id="Phoenix",
+    ),
+    pytest.param(
+        {"assessments": [{"assessment_name": "correctness", "feedback": {"value": "no"},
+                          "source": {"source_type": "LLM_JUDGE", "source_id": "gpt"}}]},
+        ("correctness", "detector", True),
+        id="MLflow",
+    ),
+    pytest.param(
+        {"feedback": [{"key": "correctness", "score": 1, "feedback_source": {"type": "app"}}]},
+        ("correctness", "person", False),
+        id="LangSmith",
+    ),
+    pytest.param(
+        {"results": [{"name": "grader", "passed": False, "score": 0.0}]},
+        ("grader", "detector", True),
+        id="OpenAI",
+    ),
+    pytest.param(
+        {"scores": [{"name": "hallucination", "value": 0.4, "source": "EVAL"}]}, None, id="a share"
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "verdict"), FEEDBACK)
+def test_feedback_of_traces_is_a_verdict(
+    tmp_path: Path, spanlab: Run, field: dict[str, Any], verdict: tuple[str, str, bool] | None
+) -> None:
+    path = tmp_path / "trace.jsonl"
+    row = {"input": "Who paid?", "output": "Ada paid 3 pounds.", "latency": 1.5, **field}
+    path.write_text(json.dumps(row) + "\n")
+    imported(spanlab, path)
+    found = [
+        (a["annotator"], a["kind"], a.get("answer_hallucinated"))
+        for a in exported(spanlab)[0].get("annotations", [])
+    ]
+    assert found == ([] if verdict is None else [verdict])

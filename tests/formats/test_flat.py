@@ -114,7 +114,7 @@ def test_the_folder_for_hugging_face_has_a_card_that_declares_every_field(tmp_pa
     def fits(value: object, feature: dict[str, object]) -> bool:
         inner = feature.get("list")
         if not isinstance(inner, list):
-            kinds = {"string": str, "int64": int, "float64": float}
+            kinds = {"string": str, "int64": int, "float64": float, "bool": bool}
             return value is None or isinstance(value, kinds[str(feature["dtype"])])
         names = {each["name"]: each for each in inner}
         if value is None:

@@ -153,6 +153,7 @@ class RandomWork:
             AddSpan(span=f"n{self._seq}", start=start, end=start + 9, label=self._label()),
             CommentSpan(text=self._text(1)),
             SetStatus(status=self.chance.choice((Status.DONE, Status.SKIPPED))),
+            SetStatus(status=Status.DONE, hallucinated=True),
             SetStatus(status=self.chance.choice((Status.DONE, Status.NOT_ANNOTATED))),
             Undo(),
         ]
@@ -234,7 +235,13 @@ class RandomWork:
         claims = tuple(Claim(text=f"claim {n}") for n in range(max(0, chance.randrange(-4, 4))))
         note = self._text(2) if status is Status.FAILED or chance.random() < 0.1 else None
         return Annotation(
-            annotator=name, kind=kind, status=status, spans=spans, claims=claims, note=note
+            annotator=name,
+            kind=kind,
+            status=status,
+            answer_hallucinated=chance.choice((True, False, None, None)),
+            spans=spans,
+            claims=claims,
+            note=note,
         )
 
     def _text(self, n_words: int) -> str:
@@ -283,6 +290,7 @@ class PlainQueue:
             ),
             "text": chance.choice((*_WORDS, "to li", "item 1", "2", "?!")),
             "label": chance.choice((*_LABELS, "nothing")),
+            "unplaced": True,
         }
         fields = {name: value for name, value in choices.items() if chance.random() < 0.12}
         if {"min_annotators", "max_annotators"} & fields.keys():
@@ -363,6 +371,8 @@ class PlainQueue:
     def _row(self, position: int, query: QueueQuery) -> QueueRow:
         record = self.records[position]
         seen = [said for said in record.annotations if self._sees(said, query)]
+        kinds = (AnnotatorKind.PERSON, AnnotatorKind.GOLD)
+        judges = [a for a in seen if a.kind in kinds and a.status is Status.DONE]
         return QueueRow(
             item_id=record.item.id,
             position=position,
@@ -375,6 +385,8 @@ class PlainQueue:
             n_annotators=_people(record),
             n_passages=len(record.item.passages),
             n_claims=max((len(said.claims) for said in seen), default=0),
+            n_judges=len(judges),
+            n_hallucinated=sum(bool(said.hallucinated) for said in judges),
             labels=tuple(dict.fromkeys(label for said in seen for label in _labels(said))),
             value=self.value(position, query),
         )
@@ -408,6 +420,7 @@ class PlainQueue:
             (query.min_annotators or 0) <= people <= most,
             query.share is None or _is_of_share(query.share, position),
             self._is_found(record, query),
+            self._is_unplaced(record, query) or not query.unplaced,
         ]
         if query.detector_status is not None and query.detector is not None:
             tests.append(_status(record, query.detector) is query.detector_status)
@@ -419,6 +432,12 @@ class PlainQueue:
             score = _disagreement(record, query)
             tests.append(score is not None and score >= query.min_disagreement)
         return all(tests)
+
+    def _is_unplaced(self, record: Record, query: QueueQuery) -> bool:
+        seen = [said for said in record.finished if self._sees(said, query)]
+        knowing = [said for said in seen if said.kind is not AnnotatorKind.DETECTOR]
+        called = any(said.answer_hallucinated for said in seen)
+        return called and not any(said.spans for said in knowing)
 
     def _is_found(self, record: Record, query: QueueQuery) -> bool:
         seen = [said for said in record.annotations if self._sees(said, query)]
@@ -480,7 +499,7 @@ def _disagreement(record: Record, query: QueueQuery) -> float | None:
 
 def _highest(record: Record, query: QueueQuery) -> float | None:
     probs = [
-        max((span.prob for span in said.spans), default=0.0)
+        max((span.prob for span in said.spans), default=said.hallucination_prob or 0.0)
         for said in record.annotations
         if said.status is Status.DONE
         and (

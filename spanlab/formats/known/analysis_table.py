@@ -28,11 +28,17 @@ from spanlab.formats.reader import WrittenDataset
 from spanlab.output.csv_text import write_rows
 from spanlab.schema import Annotation, DatasetSettings, Item, Question, Record, Responses, Span
 
-SAID = ("annotator", "kind", "status", "spans", "hard", "claims", "note")
+SAID = (
+    *("annotator", "kind", "status", "spans", "hard", "claims", "note"),
+    *("hallucinated", "answer_hallucinated", "answer_prob"),
+)
 COLUMNS = ("id", "lang", "question", "answer", "passages", *SAID, "meta")
 _PLACE = {"start": int, "end": int}
-# What is in the columns that are lists; all others are texts.
+# What is in the columns that are no texts.
 LISTS: dict[str, Any] = {
+    "hallucinated": bool,
+    "answer_hallucinated": bool,
+    "answer_prob": float,
     "passages": [dict.fromkeys(("text", "title", "url", "date"), str)],
     "spans": [
         {
@@ -43,8 +49,11 @@ LISTS: dict[str, Any] = {
     "hard": [_PLACE],
     "claims": [{"text": str, "verdict": str, "prob": float, **_PLACE, "note": str}],
 }
-_LATER = frozenset({"hard"})  # which earlier versions did not write
-_NESTED = frozenset({"passages", "spans", "hard", "claims", "meta", "responses", "attributes"})
+# Which earlier versions did not write; the first of the verdicts follows from the others.
+_LATER = frozenset({"hard", "hallucinated", "answer_hallucinated", "answer_prob"})
+_NESTED = frozenset(
+    ("passages", "spans", "hard", "claims", "meta", "responses", "attributes", *_LATER)
+)
 
 # What a cell is read as a number or JSON by.
 _INT_OR_JSON = re.compile(r'-?\d+$|".*"$', re.DOTALL)
@@ -85,6 +94,9 @@ def annotation_columns(annotation: Annotation) -> dict[str, Any]:
             for claim in annotation.claims
         ],
         "note": annotation.note,
+        "hallucinated": annotation.hallucinated,
+        "answer_hallucinated": annotation.answer_hallucinated,
+        "answer_prob": annotation.answer_prob,
         "responses": _json(annotation.responses),
     }
 
@@ -174,7 +186,11 @@ def record_of(cells: Mapping[str, Any]) -> Record:
     """
     item = {name: _parse_nested(name, cells[name]) for name in COLUMNS if name not in SAID}
     rows = [
-        {name: _parse_nested(name, annotation.get(name)) for name in (*SAID, "responses")}
+        {
+            name: _parse_nested(name, annotation.get(name))
+            for name in (*SAID, "responses")
+            if name != "hallucinated"
+        }
         for annotation in cells["annotations"]
     ]
     for annotation in rows:
@@ -286,7 +302,7 @@ def _schema(pa: Any, questions: Sequence[Question]) -> Any:
     def arrow(kind: Any) -> Any:
         if isinstance(kind, list):
             return pa.list_(pa.struct([(name, arrow(inner)) for name, inner in kind[0].items()]))
-        return {str: pa.string(), int: pa.int64(), float: pa.float64()}[kind]
+        return {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}[kind]
 
     scales = (f"{_RESPONSE}{question.name}" for question in questions if question.kind == "scale")
     kinds: dict[str, Any] = {**LISTS, **dict.fromkeys(scales, int)}

@@ -9,9 +9,10 @@ suggestions as ``[{"question_name", "value", "agent"}]``; a dataset of Hugging F
 Argilla 1 it has columns ``NAME`` with all responses and ``NAME-suggestion``, and its older records
 hold one ``annotation`` and ``prediction`` of a ``text``, with who made them (``…_agent``).
 
-A response whose value is a list of ``{"start", "end", "label"}`` marks spans; others are responses
-to the dataset's questions. The field that was marked is the one named like an answer, or the only
-one; ``submitted`` is done, ``discarded`` skipped, ``draft`` not finished.
+A response whose value is a list of ``{"start", "end", "label"}`` marks spans; one to a question
+such as "hallucinated" is the verdict on the whole answer; others are responses to the dataset's
+questions. The field that was marked is the one named like an answer, or the only one; ``submitted``
+is done, ``discarded`` skipped, ``draft`` not finished.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from spanlab.formats.cells import passages_in, question_in, spans_in
 from spanlab.formats.columns import map_columns
 from spanlab.formats.files import FileRow
 from spanlab.formats.reader import FormatEntry, checked, text_of
+from spanlab.formats.verdict_columns import verdict_in
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Response, Span, Status
 
 _STATUS = {"submitted": Status.DONE, "discarded": Status.SKIPPED, "draft": Status.NOT_ANNOTATED}
@@ -200,15 +202,23 @@ def _annotation(
 ) -> Annotation:
     spans: list[Span] = []
     responses: dict[str, Response] = {}
+    verdict: bool | None = None
     for question, said in said_of.items():
         if isinstance(said.value, list):
             spans += spans_in(said.value, f"{where}.{question}.value", answer)
+        elif (called := verdict_in(question, said.value)) is not None:
+            verdict = called
         elif isinstance(said.value, str | int):
             responses[question] = said.value
     statuses = {_STATUS.get(said.status, Status.DONE) for said in said_of.values()}
     status = Status.DONE if Status.DONE in statuses else next(iter(statuses))
     return Annotation(
-        annotator=name, kind=kind, status=status, spans=tuple(spans), responses=responses
+        annotator=name,
+        kind=kind,
+        status=status,
+        answer_hallucinated=verdict,
+        spans=tuple(spans),
+        responses=responses,
     )
 
 

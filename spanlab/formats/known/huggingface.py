@@ -27,7 +27,7 @@ from spanlab.schema import UNDETERMINED, Record
 
 _DATA = "data/train.jsonl"
 _TIME = (1980, 1, 1, 0, 0, 0)  # the same records give the same bytes
-_TYPES = {str: "string", float: "float64", int: "int64"}
+_TYPES = {str: "string", float: "float64", int: "int64", bool: "bool"}
 _FEATURES: dict[str, Any] = {
     **{name: LISTS.get(name, str) for name in COLUMNS if name not in (*SAID, "meta")},
     "annotations": [{name: LISTS.get(name, str) for name in (*SAID, "responses")}],
@@ -45,7 +45,9 @@ them. Written by spanlab.
 
 `start` and `end` are offsets into `answer` in Unicode code points, `start` inclusive, `end`
 exclusive; `prob` in [0, 1] is how likely the characters are hallucinated (for a vote: the share of
-annotators that marked them). `status` tells *done* without spans from *failed* and *skipped*.
+annotators that marked them). `hallucinated` is the verdict on the whole answer; without spans it is
+`answer_hallucinated`, which says nothing of the place. `status` tells *done* without spans from
+*failed* and *skipped*.
 `meta` is JSON, as are responses to what was asked of each span (`attributes`) and of each answer
 (`responses`).
 """

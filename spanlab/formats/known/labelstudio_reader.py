@@ -47,6 +47,7 @@ from spanlab.formats.limits import TOGETHER, too_many
 from spanlab.formats.quotes import OffsetReader, OffsetUnit, RegionPlace, span_at
 from spanlab.formats.read_options import ControlResponse, ReadOptions
 from spanlab.formats.reader import FormatEntry, checked, language, text_of
+from spanlab.formats.verdict_columns import verdict_in
 from spanlab.output.figures import counted
 from spanlab.schema import (
     Annotation,
@@ -172,6 +173,8 @@ class LabelStudioReader(reader.FormatReader):
                 annotator=GOLD if is_gold and told is None else name,
                 kind=AnnotatorKind.GOLD if is_gold else AnnotatorKind.PERSON,
                 status=Status.SKIPPED if person.was_cancelled else Status.DONE,
+                answer_hallucinated=_verdict(person),
+                answer_prob=told.answer_prob if told is not None else None,
                 spans=spans,
                 hard=told.hard_labels(spans) if told is not None else None,
                 responses=responses,
@@ -189,6 +192,8 @@ class LabelStudioReader(reader.FormatReader):
             yield Annotation(
                 annotator=model.model_version or _UNNAMED_MODEL,
                 kind=AnnotatorKind.DETECTOR,
+                answer_hallucinated=_verdict(model),
+                answer_prob=told.answer_prob if told is not None else None,
                 spans=spans,
                 hard=told.hard_labels(spans) if told is not None else None,
                 responses=responses,
@@ -223,7 +228,7 @@ class LabelStudioReader(reader.FormatReader):
         regions = {region.id for region in result.result if region.type not in _RESPONSE_TYPES}
         responses: dict[str | int | None, dict[str, Response]] = {None: {}}
         for region in result.result:
-            if region.type not in _RESPONSE_TYPES:
+            if region.type not in _RESPONSE_TYPES or _is_verdict(region):
                 continue
             response = region.response() if region.from_name else None
             is_general = "start" not in region.value
@@ -282,6 +287,22 @@ class LabelStudioReader(reader.FormatReader):
             return place
         self._n_cut += 1
         return shorter
+
+
+def _is_verdict(region: TaskRegion) -> bool:
+    """Say whether a choice judges the whole answer by its name and value."""
+    return _called(region) is not None
+
+
+def _called(region: TaskRegion) -> bool | None:
+    if region.type != "choices" or "start" in region.value or not region.from_name:
+        return None
+    return verdict_in(region.from_name, region.response())
+
+
+def _verdict(result: TaskResult) -> bool | None:
+    """Return what a person or model says of the whole answer."""
+    return next((said for region in result.result if (said := _called(region)) is not None), None)
 
 
 def _take_own(

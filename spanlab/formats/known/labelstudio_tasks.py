@@ -27,7 +27,7 @@ from pydantic import (
 
 from spanlab.formats.quotes import RegionPlace
 from spanlab.formats.reader import parse_list
-from spanlab.schema import AnnotatorKind, Interval, Response, Span, Status
+from spanlab.schema import AnnotatorKind, Interval, Probability, Response, Span, Status
 
 _UNNAMED = "annotator"
 OWN: Final = "spanlab"  # the field of data that is ours
@@ -140,6 +140,7 @@ class OwnAnnotation(_OpenModel):
     kind: AnnotatorKind
     status: Status
     note: str | None = None
+    answer_prob: Probability | None = None
     unlabelled: tuple[int, ...] = ()  # numbers of its spans that have no label
     hard: tuple[tuple[int, int], ...] | None = None
     places: tuple[tuple[int, int], ...] = ()  # of the spans that the hard labels belong to

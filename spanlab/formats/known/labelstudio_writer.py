@@ -14,11 +14,14 @@ of the region or of the task. The configuration that these tasks are made for:
       <Choices name="severity" toName="answer" perRegion="true" whenLabelValue="unsupported"
                required="true"><Choice value="minor"/><Choice value="major"/></Choices>
       <Rating name="fluency" toName="answer" maxRating="5"/>
+      <Choices name="hallucinated" toName="answer"><Choice value="hallucinated"/>
+               <Choice value="not hallucinated"/></Choices>
     </View>
 
 ``context_shown`` holds the passages as people see them, ``spanlab`` who an annotation is by, its
 note, its hard labels and which spans have no label, which come back with an export. A header gives
-the control after it its title; the titles of a scale's ends have no place there.
+the control after it its title; the titles of a scale's ends have no place there. The choice
+``hallucinated`` is the verdict on the whole answer, where that is said.
 
 Label Studio has no place for rejected suggestions, claims and evidence, nor for "failed" and "not
 annotated": those annotations are left out, because an empty one would say that nothing was found.
@@ -97,6 +100,8 @@ def _own(annotation: Annotation) -> dict[str, Any]:
         fields["note"] = annotation.note
     if unlabelled := [n for n, span in enumerate(annotation.spans) if span.label is None]:
         fields["unlabelled"] = unlabelled
+    if annotation.answer_prob is not None:
+        fields["answer_prob"] = annotation.answer_prob
     if annotation.hard is not None:
         fields["hard"] = [(part.start, part.end) for part in annotation.hard]
         fields["places"] = [(span.start, span.end) for span in annotation.spans]
@@ -139,8 +144,8 @@ def _model(annotation: Annotation, index: int, settings: DatasetSettings) -> dic
         "model_version": annotation.annotator,
         "result": _results(annotation, index, settings),
     }
-    if annotation.spans:
-        out["score"] = max(span.prob for span in annotation.spans)
+    if annotation.spans or annotation.answer_hallucinated is not None:
+        out["score"] = annotation.hallucination_prob
     return out
 
 
@@ -155,7 +160,11 @@ def _results(annotation: Annotation, index: int, settings: DatasetSettings) -> l
         ]
         attributes = _responses(questions, span.attributes, place)
         results += [region, *({"id": name, **attribute} for attribute in attributes)]
-    answer_responses = _responses(settings.questions, annotation.responses, {})
+    answer_responses = [*_responses(settings.questions, annotation.responses, {})]
+    if annotation.answer_hallucinated is not None:
+        choice = VERDICTS[0] if annotation.answer_hallucinated else VERDICTS[1]
+        head = {"from_name": VERDICT, "to_name": "answer", "type": "choices"}
+        answer_responses.append({**head, "value": {"choices": [choice]}})
     return [
         *results,
         *({"id": f"{index}-{response['from_name']}", **response} for response in answer_responses),
@@ -201,6 +210,8 @@ def _region(span: Span, name: str, *, scored: bool) -> dict[str, Any]:
     return region
 
 
+VERDICT: Final = "hallucinated"  # the name of the choice that judges the whole answer
+VERDICTS: Final = ("hallucinated", "not hallucinated")
 _CONTROLS: Final = frozenset({"Choices", "Rating", "Number", "TextArea"})
 
 
@@ -232,6 +243,9 @@ def labeling_config(settings: DatasetSettings, labels: Iterable[str] = ()) -> st
             control = ET.SubElement(view, tag, {**head, **scope, **when, **required, **limits})
             for option in question.options:
                 ET.SubElement(control, "Choice", value=option)
+    verdict = ET.SubElement(view, "Choices", name=VERDICT, toName="answer")
+    for value in VERDICTS:
+        ET.SubElement(verdict, "Choice", value=value)
     ET.indent(view)
     return ET.tostring(view, encoding="unicode") + "\n"
 
@@ -253,7 +267,7 @@ def questions_in_config(config: str) -> dict[str, tuple[Question, ...]]:
     for element in view.iter():
         if element.tag == "Header":
             title = element.get("value", "")
-        elif element.tag in _CONTROLS:
+        elif element.tag in _CONTROLS and element.get("name") != VERDICT:
             where = "attributes" if element.get("perRegion") == "true" else "questions"
             by_scope[where].append(_question(element, title))
             title = ""

@@ -48,6 +48,7 @@ from spanlab.formats.columns import (
     value_at,
     without,
 )
+from spanlab.formats.feedback import feedback_in
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.known.analysis_table import (
     CellsRow,
@@ -330,7 +331,7 @@ class MappedReader(reader.FormatReader):
         gold = self._marks(cells, theirs.get("spans"), item)
         marked = theirs.get("predictions")
         found = marked and predicted_in(marked, names["predictions"], item.answer)
-        marked_by = tuple(filter(None, (*gold, found)))
+        marked_by = tuple(filter(None, (*gold, found, *feedback_in(cells))))
         return Record(item=item, annotations=self._verdicts.judged(cells, marked_by))
 
     def _marks(
@@ -363,7 +364,8 @@ class MappedReader(reader.FormatReader):
 
     def _find_verdicts(self, samples: Sequence[Mapping[str, Any]]) -> VerdictColumns:
         """Return the columns that judge whole answers; none where parts are judged."""
-        if self.judgements or (samples and is_own(samples[0]) and not self._options.columns):
+        ours = bool(samples) and (is_own(samples[0]) or is_table(samples[0]))
+        if self.judgements or ours:
             return VerdictColumns()
         try:
             return verdict_columns(samples, self._mapping, self._options.hallucinated_if)

@@ -128,6 +128,7 @@ def item_payload(opened: Review, reviewer: str, name: str) -> dict[str, JsonValu
                 _claim(rejected_claim) for rejected_claim in opened.snapshot.rejected_claims
             ],
             "status": opened.snapshot.status.value,
+            "hallucinated": opened.snapshot.answer_hallucinated,
             "note": opened.snapshot.note,
             "responses": dict(opened.snapshot.responses),
         },
@@ -142,9 +143,12 @@ def item_row(row: QueueRow, name: str, *, own_only: bool = False) -> dict[str, J
         "disagreement": row.disagreement,
         "labels": list(row.labels),
         "claims": row.n_claims,
+        "judges": row.n_judges,
+        "hallucinated": row.n_hallucinated,
     }
     if own_only:
         from_others = {"prob": None, "disagreement": None, "labels": [], "claims": 0}
+        from_others |= {"judges": 0, "hallucinated": 0}
     return {
         **from_others,
         "id": name,
@@ -174,6 +178,7 @@ def _annotator(annotation: Annotation, answer: str) -> dict[str, JsonValue]:
         "name": annotation.annotator,
         "kind": annotation.kind.value,
         "status": annotation.status.value,
+        "verdict": annotation.hallucinated if annotation.is_verdict_only else None,
         "note": annotation.note,
         "voters": list(annotation.voters),
         "decided": annotation.hard is not None,

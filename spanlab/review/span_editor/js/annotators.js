@@ -3,7 +3,7 @@
 import { h, pressable } from "./dom.js";
 import { keyName } from "./keys.js";
 import { tellsOfItself } from "./trace.js";
-import { KIND_WORDS, STATUS_WORDS, kindOf, plural } from "./words.js";
+import { KIND_WORDS, STATUS_WORDS, kindOf, plural, verdictWords } from "./words.js";
 
 const FEW = 3; // of a kind that are shown before somebody asks for the others
 
@@ -46,7 +46,7 @@ export class Annotators {
         const { editor } = this.view;
         const { name, status, note } = annotator;
         const shown = editor.visibility.shows(annotator);
-        const what = status === "done" ? plural(annotator.spans.length, "span") : STATUS_WORDS[status];
+        const what = status === "done" ? verdictWords(annotator) || plural(annotator.spans.length, "span") : STATUS_WORDS[status];
         const node = h("button", {
             class: "sl-chip", type: "button", "aria-pressed": String(shown), "data-status": status,
             title: shown ? "Shown; click to hide" : "Hidden; click to show",

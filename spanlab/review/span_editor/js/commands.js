@@ -99,6 +99,7 @@ export const COMMANDS = {
     endOutCharacter: (editor) => edge(editor, "end", 1, "grapheme"),
     endInCharacter: (editor) => edge(editor, "end", -1, "grapheme"),
     done: (editor) => editor.finishing.finish("done"),
+    hallucinated: (editor) => editor.finishing.finish("done", undefined, true),
     doneWithAll: (editor) => editor.finishing.finish("done", "all"),
     takeBack: (editor) => editor.view.say("The last Done counted no undecided suggestion.", true), // see notice.js
     skip: (editor) => editor.finishing.finish("skipped"),

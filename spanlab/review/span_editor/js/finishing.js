@@ -12,11 +12,13 @@ export class Finishing {
     constructor(editor) {
         this.editor = editor;
         this.rule = "rejected"; // or "likely", or "ask": see Undecided in Python
+        this.calls = false; // whether the answer is called hallucinated as a whole
         this.wanted = null; // the item on which Done is to be taken back once it is shown
     }
 
     /** Finish the item; `rule` says what becomes of suggestions that are shown and not decided. */
-    finish(status, rule = this.rule) {
+    finish(status, rule = this.rule, calls = false) {
+        this.calls = calls;
         // who adjudicates decides on what there is to be, not on every suggestion
         const open = status === "done" && !this.editor.adjudicating ? this.editor.open() : [];
         if (open.length > 0 && rule === "ask") return this.ask(open);
@@ -76,13 +78,15 @@ export class Finishing {
         const marks = (chosen) => chosen.map((mark) => mark.best);
         const decides = accepted.length + rejected.length > 0;
         const suggested = item.payload.annotators.length > 0; // whether others' marks stood beside the answer
+        const hallucinated = this.calls && own.length === 0 ? true : null; // spans say so themselves
         const op = decides
-            ? { kind: "finish", spans: accepted.map(newId), accepted: marks(accepted), rejected: marks(rejected), suggested }
-            : { kind: "status", status, suggested };
+            ? { kind: "finish", spans: accepted.map(newId), accepted: marks(accepted), rejected: marks(rejected), suggested, hallucinated }
+            : { kind: "status", status, suggested, hallucinated };
         view.notice.hide();
-        const changes = decides || item.history.state.status !== status;
+        const { state } = item.history;
+        const changes = decides || state.status !== status || state.hallucinated !== hallucinated;
         if (changes && !editor.apply(op)) return;
-        view.say(status === "done" ? "Done." : "Skipped.");
+        view.say(hallucinated ? "Done: hallucinated, no place marked." : status === "done" ? "Done." : "Skipped.");
         editor.navigation.go(1);
         if (op.kind !== "finish") return;
         const undo = { name: "Undo", key: "z", act: () => this.takeBack(item.id) };

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { countedWords } from "./finishing.js";
-import { STATUS_WORDS, plural } from "./words.js";
+import { STATUS_WORDS, plural, verdictWords } from "./words.js";
 
 /** Progress, item, status, comment and the state of the outbox. */
 export class Head {
@@ -38,7 +38,7 @@ export class Head {
         this.itemName.textContent = `${item.id} · ${item.payload.lang}`;
         this.status.textContent = status === "done" ? doneWords(item.history) : STATUS_WORDS[status];
         this.status.dataset.status = root.dataset.status = status;
-        const told = state.note ? `“${state.note}”` : quietWords(item.payload.annotators);
+        const told = state.note ? `“${state.note}”` : quietWords(item.payload.annotators, editor.names);
         this.remark.textContent = this.remark.title = told;
         actions.paint(item.history, editor.likely());
     }
@@ -87,18 +87,21 @@ function wayTo(write) {
     return [" ", h("a", { href: `?${new URLSearchParams({ dataset, item })}`, target: "_self" }, "Open the item")];
 }
 
-/** Which detectors found nothing, or failed: without it an answer without marks says neither. */
-function quietWords(annotators) {
-    const detectors = annotators.filter(({ kind }) => kind === "detector");
-    const names = (chosen) => chosen.map(({ name }) => name).join(", ");
+/** Verdicts without a place, and which detectors found nothing or failed: marks alone do not say it. */
+function quietWords(annotators, names) {
+    const judged = annotators.filter((one) => one.status === "done" && verdictWords(one))
+        .map((one) => `${names.of(one.name)}: ${verdictWords(one)}`);
+    const detectors = annotators.filter((one) => one.kind === "detector" && !verdictWords(one));
+    const named = (chosen) => chosen.map(({ name }) => name).join(", ");
     const quiet = detectors.filter(({ status, spans, claims }) => status === "done" && spans.length + claims.length === 0);
     const failed = detectors.filter(({ status }) => status === "failed");
-    return [quiet.length ? `${names(quiet)}: nothing found` : "", failed.length ? `${names(failed)}: failed` : ""].filter(Boolean).join(" · ");
+    return [...judged, quiet.length ? `${named(quiet)}: nothing found` : "", failed.length ? `${named(failed)}: failed` : ""].filter(Boolean).join(" · ");
 }
 
 /** That it is done, and what that made of suggestions nobody decided. */
 function doneWords({ state, edits }) {
     const last = edits.findLast(({ kind }) => kind === "finish" || kind === "status");
+    if (state.hallucinated && state.spans.size === 0) return "Done: hallucinated, no place marked";
     if (last?.kind === "finish") return `Done: ${countedWords(last)}`;
     return state.spans.size === 0 ? "Done: checked, no spans" : STATUS_WORDS.done;
 }

@@ -12,6 +12,7 @@ const share = (value) => (value === null ? "" : percent(value));
 const COLUMNS = [
     { name: "Item", order: "import", cell: (row) => row.id },
     { name: "Status", order: "status", cell: (row) => STATUS_WORDS[row.status] },
+    { name: "Hallucinated", order: null, cell: (row) => (row.judges ? `${row.hallucinated} of ${row.judges}` : "") },
     { name: "Question and answer", order: null, cell: (row) => [row.question, row.answer].filter(Boolean).join(" — ") },
     { name: "Probability", order: "probability", does: "Highest probability of a span", cell: (row) => share(row.prob) },
     { name: "Disagreement", order: "disagreement", cell: (row) => share(row.disagreement) },

@@ -4,7 +4,7 @@ import { agreed, soleSource } from "./agreed.js";
 import { h, pressable } from "./dom.js";
 import { newId } from "./ids.js";
 import { byPlace } from "./marks.js";
-import { kindOf, plural } from "./words.js";
+import { kindOf, plural, verdictWords } from "./words.js";
 
 const MOST = 9; // lanes at a time: there are nine digits to choose one
 const KINDS = ["person", "detector"]; // votes and gold labels are made of what these say
@@ -36,7 +36,7 @@ export class Lanes {
         this.shown = this.raters.slice(this.first, this.first + MOST).map((one, index) => ({ ...one, number: index + 1 }));
         this.view.text.node.style.setProperty("--sl-lanes", String(this.shown.length));
         this.node.replaceChildren(
-            ...this.shown.map((lane) => this.chip(lane, plural(lane.spans.length, "span"), "takeLane")),
+            ...this.shown.map((lane) => this.chip(lane, verdictWords(lane) || plural(lane.spans.length, "span"), "takeLane")),
             ...this.turners(),
             this.view.button(`Majority of ${this.counted(this.voters())}`, "takeMajority"), this.view.button("Union", "takeUnion"),
             this.view.button("No spans", "takeNone"), this.namer());
@@ -145,18 +145,26 @@ export class Lanes {
 
     take(number) {
         const lane = this.at(number);
+        if (lane?.verdict) return this.callHallucinated(lane.shown);
         return !lane || this.replace(lane.spans.map((span) => soleSource(lane.name, span)), `Taken from ${lane.shown}`);
     }
 
     takeMajority() {
         const voters = this.voters();
         const marks = agreed(this.view.editor.item.text, voters, majorityOf(voters), "majority");
+        const calling = voters.filter(({ verdict, spans }) => verdict || spans.length > 0);
+        if (marks.length === 0 && calling.length >= majorityOf(voters)) return this.callHallucinated(`${calling.length} of ${voters.length}`);
         return this.replace(marks, `Taken by the majority of ${this.counted(voters)}`);
     }
 
     takeUnion() {
         const voters = this.voters();
         return this.replace(agreed(this.view.editor.item.text, voters, 1, "union"), `Taken from any of ${this.counted(voters)}`);
+    }
+
+    /** Nothing to take over: who is meant calls the answer hallucinated, without a place that is agreed on. */
+    callHallucinated(who) {
+        return this.view.say(`${who} call this answer hallucinated, without a common place: h finishes it so.`, true);
     }
 
     replace(marks, said) {

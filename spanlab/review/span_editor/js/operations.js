@@ -16,6 +16,7 @@ export class ReviewState {
         state.claims = new Map(Object.entries(snapshot.claims));
         state.rejectedClaims = snapshot.rejected_claims;
         state.status = snapshot.status;
+        state.hallucinated = snapshot.hallucinated ?? null;
         state.note = snapshot.note ?? null;
         state.responses = snapshot.responses ?? {};
         return state;
@@ -29,6 +30,7 @@ export class ReviewState {
         state.claims = new Map(this.claims);
         state.rejectedClaims = this.rejectedClaims;
         state.status = this.status;
+        state.hallucinated = this.hallucinated;
         state.note = this.note;
         state.responses = this.responses;
         return state;
@@ -100,6 +102,7 @@ export const EDITS = {
     },
     status: (state, op) => {
         state.status = op.status;
+        state.hallucinated = op.hallucinated ?? null;
     },
     finish: (state, op, length) => {
         const taken = named(op.kind, op.spans, op.accepted);
@@ -107,6 +110,7 @@ export const EDITS = {
         take(state, taken, length);
         refuse(state, op.rejected, length);
         state.status = "done";
+        state.hallucinated = op.hallucinated ?? null;
     },
     ...CLAIM_EDITS,
 };

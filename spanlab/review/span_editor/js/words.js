@@ -11,6 +11,12 @@ export const STATUS_WORDS = {
 export const KIND_WORDS = { detector: "detector", vote: "vote", gold: "gold labels", person: "person" };
 export const STANCE_WORDS = { supports: "supports it", refutes: "refutes it", closest: "closest passage" };
 
+/** What an annotator says of the whole answer; "" for one that marks places. */
+export function verdictWords({ verdict = null }) {
+    if (verdict === null) return "";
+    return verdict ? "hallucinated, no place marked" : "nothing wrong";
+}
+
 /** What an annotator is, unless the name says so already. */
 export function kindOf({ name, kind }) {
     const words = KIND_WORDS[kind] ?? "";

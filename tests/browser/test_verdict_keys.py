@@ -1,0 +1,45 @@
+"""Whole answers judged in Review: one key calls them hallucinated, a queue asks where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from driving import Desk
+from playwright.sync_api import expect
+from serving import PATIENCE
+
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
+
+pytestmark = pytest.mark.browser
+
+Sit = Callable[[Sequence[Record]], Desk]
+
+
+def test_a_key_judges_the_answer_and_a_queue_asks_where_it_is(desk: Sit) -> None:
+    items = [Item(id=f"i{n}", lang="en", answer="The tower has 330 metres.") for n in range(4)]
+    gold = Annotation(annotator="gold", kind=AnnotatorKind.GOLD, answer_hallucinated=True)
+    records = [Record(item=item, annotations=(gold,) if item.id == "i3" else ()) for item in items]
+    here = desk(records)
+    here.wait_for("i0")
+    here.press("h")
+    here.wait_for("i1")
+    here.press("Enter")
+    here.wait_for("i2")
+    here.press("PageUp", "PageUp")
+    here.wait_for("i0")
+    here.settle()
+    assert (here.state("i0").status, here.state("i0").answer_hallucinated) == (Status.DONE, True)
+    assert (here.state("i1").status, here.state("i1").answer_hallucinated) == (Status.DONE, None)
+    status = here.page.locator(".sl-status")
+    expect(status).to_have_text("Done: hallucinated, no place marked", timeout=PATIENCE)
+    here.open_queue()
+    here.page.get_by_text("Show other people's marks").click()
+    here.wait_for_queue(blind=False)
+    here.page.get_by_text("Where is it?").click()
+    here.wait_for_queue(unplaced=True)
+    here.close_queue()
+    here.visit("i3")
+    expect(here.page.locator(".sl-remark")).to_have_text(
+        "gold: hallucinated, no place marked", timeout=PATIENCE
+    )
