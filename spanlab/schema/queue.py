@@ -158,7 +158,8 @@ class QueueRow:
     persons who have finished the item. ``labels`` are those of all spans, ``n_claims`` is the
     highest number of claims of one annotator; a blind query counts detectors and the reviewer.
     ``n_judges`` of people and gold labels have finished it, ``n_hallucinated`` of them call the
-    answer hallucinated; a blind query counts the reviewer alone.
+    answer hallucinated, both 0 where none judges it as a whole; a blind query counts the reviewer
+    alone.
     ``value`` is what the query orders by.
     """
 

@@ -240,7 +240,7 @@ class AnswerComparison:
 
 
 class AnswerTally:
-    """Gathers verdicts on whole answers item by item.
+    """Gathers verdicts on whole answers item by item, also those that follow from spans.
 
     Args:
         kinds: the annotators to compare.
@@ -249,6 +249,7 @@ class AnswerTally:
 
     def __init__(self, kinds: Mapping[str, AnnotatorKind], reference: str | None) -> None:
         self._kinds, self._reference = kinds, reference
+        self._is_judged = False  # as a whole, by somebody
         self._verdicts: list[dict[str, Verdict]] = []
         self._golds: list[AnswerVerdict] = []
         self._pairs: dict[str, list[tuple[AnswerVerdict, AnswerVerdict]]] = {}
@@ -260,6 +261,11 @@ class AnswerTally:
             for one in record.finished
             if one.annotator in self._kinds
         }
+        self._is_judged |= any(
+            one.answer_hallucinated is not None
+            for one in record.finished
+            if one.annotator in self._kinds
+        )
         self._verdicts.append(
             {name: "refuted" if one.hallucinated else "supported" for name, one in said.items()}
         )
@@ -270,7 +276,13 @@ class AnswerTally:
                 self._pairs.setdefault(name, []).append((gold, verdict))
 
     def result(self) -> AnswerComparison:
-        """Return scores in the order of the annotators, the baselines last, and agreement."""
+        """Return scores in the order of the annotators, the baselines last, and agreement.
+
+        There are none where nobody judges an answer as a whole.
+        """
+        if not self._is_judged:
+            nothing = AnswerAgreement(0, None)
+            return AnswerComparison((), nothing, nothing)
         scores = [
             ScoredAnswers(name, kind, score_answers(self._pairs[name]))
             for name, kind in self._kinds.items()

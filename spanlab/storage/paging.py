@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, or_, select
 
 from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.schema import (
@@ -22,6 +22,7 @@ from spanlab.schema import (
 )
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.items import position_of
+from spanlab.storage.queue_filter import CALLED_HALLUCINATED, CALLED_RIGHT
 from spanlab.storage.selection import STATUSES, Selection
 from spanlab.storage.tables import annotated, items, queue_items, queue_values
 
@@ -193,12 +194,19 @@ def _row(query: QueueQuery, stored: RowMapping, labels: tuple[str, ...]) -> Queu
 
 
 def _judged(selection: Selection, positions: Collection[int]) -> dict[int, tuple[int, int]]:
-    """Return how many people and gold labels judge each answer, and call it hallucinated."""
-    query = select(annotated.c.position, annotated.c.json).where(
+    """Return how many people and gold labels judge each answer, and call it hallucinated.
+
+    Both are 0 where none of them judges it as a whole: the other columns tell of spans.
+    """
+    here = (
         annotated.c.dataset_id == selection.dataset.id,
         annotated.c.position.in_(positions),
         annotated.c.status == Status.DONE.value,
         annotated.c.annotator_id.in_(selection.judges),
+    )
+    judged = select(annotated.c.position).where(*here, or_(CALLED_HALLUCINATED, CALLED_RIGHT))
+    query = select(annotated.c.position, annotated.c.json).where(
+        *here, annotated.c.position.in_(judged)
     )
     counts = dict.fromkeys(positions, (0, 0))
     for position, text in selection.connection.execute(query):

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Final
 
 from sqlalchemy import (
     BigInteger,
@@ -34,8 +33,10 @@ START = bindparam("start", type_=BigInteger)  # of the positions that a statemen
 STOP = bindparam("stop", type_=BigInteger)
 
 _NOTHING = Status.NOT_ANNOTATED
-CALLED_HALLUCINATED: Final = '"answer_hallucinated":true'  # as an annotation is stored
-_HAS_SPAN: Final = '"spans":[{'
+# What the JSON of an annotation has: no text in it can, as its quotation marks are escaped.
+CALLED_HALLUCINATED = annotated.c.json.contains('"answer_hallucinated":true', autoescape=True)
+CALLED_RIGHT = annotated.c.json.contains('"answer_hallucinated":false', autoescape=True)
+_HAS_SPAN = annotated.c.json.contains('"spans":[{', autoescape=True)
 Condition = ColumnElement[bool]
 Lists = tuple[Select[int], ...]  # of positions
 _position = queue_values.c.position
@@ -160,8 +161,7 @@ class QueueFilter:
     def _unplaced(self) -> Iterator[Condition]:
         """Yield what makes an item one that is called hallucinated and has no span yet.
 
-        Marks of detectors are suggestions, and no place that is known. The JSON is looked at, which
-        has the verdict; the words cannot be in a text of it, as its quotation marks are escaped.
+        Marks of detectors are suggestions, and no place that is known.
         """
         seen, by_id = self.seen_authors, {one.id: one.kind for one in self._annotators.values()}
         authors = [one for one in by_id if seen is None or one in seen]
@@ -173,12 +173,9 @@ class QueueFilter:
             annotated.c.status == Status.DONE.value,
         )
         positions = select(annotated.c.position)
-        called = annotated.c.json.contains(CALLED_HALLUCINATED, autoescape=True)
-        yield _position.in_(positions.where(*here, annotated.c.annotator_id.in_(authors), called))
-        marked = positions.where(
-            *here, annotated.c.annotator_id.in_(knowing), annotated.c.json.contains(_HAS_SPAN)
-        )
-        yield _position.not_in(marked)
+        by_authors, by_knowing = (annotated.c.annotator_id.in_(ids) for ids in (authors, knowing))
+        yield _position.in_(positions.where(*here, by_authors, CALLED_HALLUCINATED))
+        yield _position.not_in(positions.where(*here, by_knowing, _HAS_SPAN))
 
     def _has_text_beside_id(self, searched: str, dialect: str, within: RowRange) -> Condition:
         """Return the condition that a search finds an item otherwise than by its id.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from driving import Desk
+from driving import Desk, idle
 from playwright.sync_api import expect
 from serving import PATIENCE
 
@@ -36,10 +36,16 @@ def test_a_key_judges_the_answer_and_a_queue_asks_where_it_is(desk: Sit) -> None
     here.open_queue()
     here.page.get_by_text("Show other people's marks").click()
     here.wait_for_queue(blind=False)
+    idle(here.page)
     here.page.get_by_text("Where is it?").click()
     here.wait_for_queue(unplaced=True)
     here.close_queue()
-    here.visit("i3")
+    here.wait_for("i3")
+    expect(here.page.locator(".sl-standing")).to_have_text("2 of 2 in this queue")
     expect(here.page.locator(".sl-remark")).to_have_text(
         "gold: hallucinated, no place marked", timeout=PATIENCE
     )
+    here.press("/")
+    cells = here.page.locator(".sl-items td:nth-child(3)")
+    expect(here.page.get_by_role("columnheader", name="Hallucinated")).to_be_visible()
+    expect(cells).to_have_text(["1 of 1", "1 of 1"], timeout=PATIENCE)

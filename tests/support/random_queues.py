@@ -373,6 +373,8 @@ class PlainQueue:
         seen = [said for said in record.annotations if self._sees(said, query)]
         kinds = (AnnotatorKind.PERSON, AnnotatorKind.GOLD)
         judges = [a for a in seen if a.kind in kinds and a.status is Status.DONE]
+        if all(said.answer_hallucinated is None for said in judges):
+            judges = []
         return QueueRow(
             item_id=record.item.id,
             position=position,

@@ -8,11 +8,11 @@ const STATES = ["not-annotated", "done", "skipped"];
 const number = (value) => (value ? String(value) : "");
 const share = (value) => (value === null ? "" : percent(value));
 
-/** Columns: what they are called, by which order of the queue they sort, what a cell says. */
+/** Columns: what they are called, by which order of the queue they sort, what a cell says, if only shown where one does. */
 const COLUMNS = [
     { name: "Item", order: "import", cell: (row) => row.id },
     { name: "Status", order: "status", cell: (row) => STATUS_WORDS[row.status] },
-    { name: "Hallucinated", order: null, cell: (row) => (row.judges ? `${row.hallucinated} of ${row.judges}` : "") },
+    { name: "Hallucinated", order: null, ifSaid: true, cell: (row) => (row.judges ? `${row.hallucinated} of ${row.judges}` : "") },
     { name: "Question and answer", order: null, cell: (row) => [row.question, row.answer].filter(Boolean).join(" — ") },
     { name: "Probability", order: "probability", does: "Highest probability of a span", cell: (row) => share(row.prob) },
     { name: "Disagreement", order: "disagreement", cell: (row) => share(row.disagreement) },
@@ -130,10 +130,12 @@ export class ItemTable {
 
     paint() {
         const { order, reverse, previous, next } = this.page;
-        this.body.replaceChildren(...this.rows.map((row) => h("tr", {}, ...COLUMNS.map((column) => (
+        const shown = COLUMNS.filter((column) => !column.ifSaid || this.rows.some(column.cell));
+        this.body.replaceChildren(...this.rows.map((row) => h("tr", {}, ...shown.map((column) => (
             h("td", { dir: "auto", title: column.cell(row) }, column.cell(row))
         )))));
-        for (const head of this.heads) {
+        for (const [index, head] of this.heads.entries()) {
+            head.hidden = !shown.includes(COLUMNS[index]);
             const sorted = head.dataset.order === order;
             head.setAttribute("aria-sort", sorted ? (rises(order) !== reverse ? "ascending" : "descending") : "none");
         }
