@@ -4,91 +4,125 @@
     "annotations": [{"name": …, "annotator_kind": "HUMAN", "result": {"label": …}}]     Phoenix
     "assessments": [{"assessment_name": …, "feedback": {"value": …}, "source": {…}}]    MLflow
     "feedback": [{"key": …, "score": …, "feedback_source": {"type": "app"}}]            LangSmith
+    "feedback_stats": {key: {"n": 1, "avg": 0.0}}                          LangSmith, of its runs
     "scores": {scorer: {"value": "C", …}}                                               Inspect
     "results": [{"name": …, "passed": true}]                                            OpenAI
 
 A name and a value that say it by themselves (``verdict_in``) are a verdict: of a person, where the
-program says so or a user gave it, else of a judge. Shares and judgements on other questions stay
-where they are.
+program says so or a user gave it, else of a judge. Scales need a threshold (``--hallucinated-if``);
+they and judgements on other questions are kept as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from spanlab.formats.columns import words_of
-from spanlab.formats.verdict_columns import verdict_in
+from spanlab.formats.verdict_columns import Rules, verdict_in
 from spanlab.schema import Annotation, AnnotatorKind
 
 _LISTS: Final = ("scores", "annotations", "assessments", "feedback", "results")
+_BY_NAME: Final = ("scores", "feedback_stats")
 _AROUND: Final = ("info", "trace_info", "trace")  # objects that these may be in
 _NAMES: Final = ("name", "assessment_name", "key")
-_GRADES: Final = {"C": False, "I": True}  # of Inspect: correct and incorrect
+_GRADES: Final[dict[object, bool]] = {"C": False, "I": True}  # of Inspect: correct and incorrect
 _HUMAN: Final = frozenset(("human", "annotation", "app"))
 _OF_USERS: Final = frozenset(("user", "users", "thumbs", "thumb", "human", "customer"))
 
 
-class _Feedback(NamedTuple):
-    """One piece of feedback: what it is called, who gave it, and whether that says hallucinated."""
+Entry = Mapping[str, Any]  # one piece of feedback as a program writes it
+
+
+class Feedback(NamedTuple):
+    """One piece of feedback: its name and value, who gave it, whether that says hallucinated."""
 
     name: str
-    source: str
+    value: Any
     giver: str
+    is_person: bool
     hallucinated: bool | None
 
 
-def feedback_in(record: Mapping[str, Any]) -> tuple[Annotation, ...]:
-    """Return the verdicts that the feedback in a record says, one an annotator."""
+def feedback_in(record: Mapping[str, Any]) -> Iterator[Entry]:
+    """Yield the feedback in a record, or in what describes it, each piece with its name."""
+    for place in (record, *(record.get(name) for name in _AROUND)):
+        if not isinstance(place, Mapping):
+            continue
+        for field in _LISTS:
+            listed = place.get(field)
+            for entry in listed if isinstance(listed, list) else ():
+                if isinstance(entry, Mapping) and name_of(entry):
+                    yield entry
+        for field in _BY_NAME:
+            named = place.get(field)
+            for name, entry in named.items() if isinstance(named, Mapping) else ():
+                if isinstance(entry, Mapping):
+                    yield {**entry, "name": str(name)}
+
+
+def name_of(entry: Entry) -> str:
+    """Return what a piece of feedback is called; "" if it has no name."""
+    names = (entry.get(key) for key in _NAMES)
+    return next((name for name in names if isinstance(name, str)), "").strip()
+
+
+def read_feedback(entries: Iterable[Entry], rules: Rules | None = None) -> list[Feedback]:
+    """Return what feedback says.
+
+    Args:
+        entries: what ``feedback_in`` yields.
+        rules: what people say of some names: no others are verdicts then; None for nothing.
+
+    Raises:
+        InputError: a rule compares what is no number.
+    """
+    return [_read(entry, rules) for entry in entries]
+
+
+def verdicts_of(feedback: Iterable[Feedback]) -> tuple[Annotation, ...]:
+    """Return the verdicts that feedback says, one an annotator, the first of each."""
     by_name: dict[str, Annotation] = {}
-    places = [record, *(record.get(name) for name in _AROUND)]
-    for place in places:
-        for given in _listed(place) if isinstance(place, Mapping) else ():
-            if given.hallucinated is None:
-                continue
-            is_user = not _OF_USERS.isdisjoint(words_of(given.name).split())
-            is_person = given.source in _HUMAN or (given.source in ("", "api") and is_user)
-            name = given.giver if is_person and given.giver else given.name
-            by_name.setdefault(
-                name,
-                Annotation(
-                    annotator=name,
-                    kind=AnnotatorKind.PERSON if is_person else AnnotatorKind.DETECTOR,
-                    answer_hallucinated=given.hallucinated,
-                ),
-            )
+    for given in feedback:
+        if given.hallucinated is None:
+            continue
+        name = given.giver if given.is_person and given.giver else given.name
+        kind = AnnotatorKind.PERSON if given.is_person else AnnotatorKind.DETECTOR
+        verdict = Annotation(annotator=name, kind=kind, answer_hallucinated=given.hallucinated)
+        by_name.setdefault(name, verdict)
     return tuple(by_name.values())
 
 
-def _listed(record: Mapping[str, Any]) -> Iterator[_Feedback]:
-    for field in _LISTS:
-        listed = record.get(field)
-        if isinstance(listed, Mapping) and field == "scores":
-            for name, score in listed.items():
-                grade = score.get("value") if isinstance(score, Mapping) else None
-                called = _GRADES.get(grade) if isinstance(grade, str) else None
-                yield _Feedback(str(name), "code", "", called)
-        for entry in listed if isinstance(listed, list) else ():
-            if isinstance(entry, Mapping) and (given := _read(entry)) is not None:
-                yield given
-
-
-def _read(entry: Mapping[str, Any]) -> _Feedback | None:
-    name = next((str(entry[key]) for key in _NAMES if isinstance(entry.get(key), str)), "").strip()
-    if not name:
-        return None
+def _read(entry: Entry, rules: Rules | None) -> Feedback:
+    name, values = name_of(entry), list(_values(entry))
     source = entry.get("source", entry.get("feedback_source", entry.get("annotator_kind", "")))
     about = source if isinstance(source, Mapping) else {"type": source}
     kind = str(about.get("source_type") or about.get("type") or "").lower()
-    giver = about.get("source_id") or about.get("user_id") or ""
-    if isinstance(entry.get("passed"), bool):
-        return _Feedback(name, kind or "code", "", not entry["passed"])
-    inner: Mapping[str, Any] = next(
+    is_user = not _OF_USERS.isdisjoint(words_of(name).split())
+    is_person = kind in _HUMAN or (kind in ("", "api") and is_user)
+    giver = about.get("source_id") or about.get("user_id") or entry.get("authorUserId") or ""
+    value = next(iter(values), None)
+    hallucinated = None
+    if rules is None:
+        said = (_GRADES[v] if v in _GRADES else verdict_in(name, v) for v in values)
+        passed = entry.get("passed")
+        hallucinated = (
+            not passed
+            if isinstance(passed, bool)
+            else next((one for one in said if one is not None), None)
+        )
+    elif name in rules and value is not None:
+        hallucinated = any(rule.applies(value) for rule in rules[name])
+    return Feedback(name, value, str(giver), is_person, hallucinated)
+
+
+def _values(entry: Entry) -> Iterator[str | float]:
+    """Yield what a piece of feedback says, the words before the numbers that stand for them."""
+    inner: Entry = next(
         (entry[at] for at in ("feedback", "result") if isinstance(entry.get(at), dict)), {}
     )
     values = (
         *(entry.get("stringValue"), inner.get("label"), inner.get("value"), entry.get("value")),
-        *(entry.get("label"), inner.get("score"), entry.get("score")),
+        *(entry.get("label"), inner.get("score"), entry.get("score"), entry.get("avg")),
     )
-    said = (verdict_in(name, value) for value in values if not isinstance(value, dict | list))
-    return _Feedback(name, kind, str(giver), next((one for one in said if one is not None), None))
+    yield from (value for value in values if isinstance(value, str | int | float))

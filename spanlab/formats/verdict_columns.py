@@ -109,6 +109,23 @@ def rule_in(text: str) -> HallucinatedIf:
     return HallucinatedIf(rule[1], rule[2], values)
 
 
+Rules = Mapping[str, Sequence[HallucinatedIf]]  # by the column they are about
+
+
+def rules_in(texts: Sequence[str]) -> Rules | None:
+    """Return rules, of which ``none`` is about no column; None without any.
+
+    Raises:
+        UsageError: one says nothing.
+    """
+    rules: dict[str, list[HallucinatedIf]] = {}
+    for text in texts:
+        if text.strip().casefold() != _NONE:
+            rule = rule_in(text)
+            rules.setdefault(rule.column, []).append(rule)
+    return rules if texts else None
+
+
 class _Judge(NamedTuple):
     annotator: str
     kind: AnnotatorKind
@@ -225,7 +242,7 @@ class VerdictColumns:
 
 
 def verdict_columns(
-    samples: Sequence[Mapping[str, Any]], taken: Mapping[str, str], rules: Sequence[str]
+    samples: Sequence[Mapping[str, Any]], taken: Mapping[str, str], rules: Rules | None
 ) -> VerdictColumns:
     """Return the columns that judge whole answers.
 
@@ -233,15 +250,14 @@ def verdict_columns(
         samples: some records.
         taken: columns that are read as something else, by our field. Classes of what is called a
             text are not refused: it may be no model's answer.
-        rules: what people say of columns (``rule_in``): no other columns are looked at then.
+        rules: what people say of columns: no other columns are looked at then; None for nothing.
 
     Raises:
         InputError: some values of a column are verdicts and others are not, 0 and 1 could mean
             either, or a column that people name is not there.
-        UsageError: a rule says nothing.
     """
     names = dict.fromkeys(name for sample in samples for name in sample)
-    if rules:
+    if rules is not None:
         return VerdictColumns(tuple(_ruled(samples, list(names), rules)))
     found: list[VerdictColumn] = []
     remarks: list[str] = []
@@ -349,10 +365,9 @@ def _chosen(found: Sequence[VerdictColumn]) -> list[VerdictColumn]:
 
 
 def _ruled(
-    samples: Sequence[Mapping[str, Any]], names: Sequence[str], rules: Sequence[str]
+    samples: Sequence[Mapping[str, Any]], names: Sequence[str], rules: Rules
 ) -> Iterator[VerdictColumn]:
-    parsed = [rule_in(rule) for rule in rules if rule.strip().casefold() != _NONE]
-    for name in dict.fromkeys(rule.column for rule in parsed):
+    for name, of_it in rules.items():
         if all(value_at(sample, name) is None for sample in samples):
             raise InputError(
                 f"there is no column {name!r} for --hallucinated-if",
@@ -361,8 +376,8 @@ def _ruled(
             )
         described = _column(name.rpartition(".")[2], [])
         owner = described.owner if described is not None and described.has_known_owner else ()
-        of_it = tuple(rule for rule in parsed if rule.column == name)
-        yield VerdictColumn(name, described.criterion if described else "", owner, rules=of_it)
+        criterion = described.criterion if described else ""
+        yield VerdictColumn(name, criterion, owner, rules=tuple(of_it))
 
 
 def _not_understood(column: str, values: Sequence[object]) -> InputError:

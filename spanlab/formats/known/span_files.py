@@ -8,8 +8,9 @@ JSON:
 
     {"trace", "id", "parent", "name", "start", "end", "failed", "attributes": {dotted name: value}}
 
-with times in nanoseconds. What else a source says (its kind, its resource, its events) is among the
-attributes, under the names that conventions have for it.
+with times in nanoseconds, and "feedback" where people or judges gave some on it or on its trace.
+What else a source says (its kind, its resource, its events) is among the attributes, under the
+names that conventions have for it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
+from spanlab.formats.feedback import feedback_in
 from spanlab.formats.reader import parse_list, parse_object
 
 EVENTS: Final = "events"  # the attribute that pydantic-ai has its messages in; ours for all
@@ -69,6 +71,8 @@ _OF_TRACE: Final = {  # our attribute → what a trace of Langfuse says for all 
 _PACKED: Final[tuple[str, ...]] = (  # what MLflow says in JSON
     *("mlflow.spanType", "mlflow.llm.model", "mlflow.chat.tokenUsage", "mlflow.llm.cost"),
 )
+_FEEDBACK: Final = "feedback"
+_ON_SPAN: Final = ("span_id", "observationId")  # where feedback on a trace is on one span of it
 _NUMBERS: Final = ("metrics", "usage", "usageDetails")  # objects of numbers
 
 # What records have that are spans, and those that hold some.
@@ -153,7 +157,8 @@ def _shared(holder: Mapping[str, Any], part: Any) -> dict[str, Any]:
     metadata = _parsed(_first(holder, ("trace_metadata", "info/trace_metadata")))
     metadata = metadata if isinstance(metadata, dict) else {}
     resource = _plain(_first(holder, ("resource/attributes",)))
-    return resource | metadata | _renamed(holder, services) | own
+    feedback = {_FEEDBACK: given} if (given := list(feedback_in(holder))) else {}
+    return resource | metadata | _renamed(holder, services) | own | feedback
 
 
 def _span(said: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,6 +178,8 @@ def _span(said: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
         is_message = trace and str(event["event.name"]).startswith("gen_ai.")
         return {"trace": trace, "id": own, "parent": own, "event": event} if is_message else {}
     attributes = {**about, **_attributes(said)}
+    attributes.pop(_FEEDBACK, None)
+    feedback = [*_feedback(about, own), *({**one, "span": own} for one in feedback_in(said))]
     start, end = _first(said, _START), _first(said, _END)
     if end is None and isinstance(said.get("duration"), int):  # in the unit of the start
         end = start + said["duration"]
@@ -186,7 +193,16 @@ def _span(said: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
         "failed": str(_first({**attributes, **said}, _STATUS)).upper() in _FAILED
         or bool(said.get("error")),
         "attributes": attributes,
+        **({_FEEDBACK: feedback} if feedback else {}),
     }
+
+
+def _feedback(about: Mapping[str, Any], span: Any) -> Iterator[dict[str, Any]]:
+    """Yield the feedback on a trace, of that on one of its spans only what is on this one."""
+    for given in about.get(_FEEDBACK, ()):
+        on_span = _id(_first(given, _ON_SPAN))
+        if on_span in (None, span):
+            yield {**given, "span": on_span}
 
 
 def _parsed(cell: Any) -> Any:

@@ -48,7 +48,7 @@ from spanlab.formats.columns import (
     value_at,
     without,
 )
-from spanlab.formats.feedback import feedback_in
+from spanlab.formats.feedback import feedback_in, name_of, read_feedback, verdicts_of
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.known.analysis_table import (
     CellsRow,
@@ -77,7 +77,7 @@ from spanlab.formats.threads import (
     thread_in,
     with_roles,
 )
-from spanlab.formats.verdict_columns import VerdictColumns, verdict_columns
+from spanlab.formats.verdict_columns import VerdictColumns, rules_in, verdict_columns
 from spanlab.output.figures import counted, named_ids
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record
 
@@ -122,6 +122,7 @@ class MappedReader(reader.FormatReader):
         super().__init__(file, options)
         self._stem = PurePath(file.name).name.split(".")[0]
         self._mapping: dict[str, str] = {}
+        self._rules = rules_in(options.hallucinated_if)
         self._verdicts = VerdictColumns()
         self._joined = ""  # what became of messages that stand alone
         self._unread: str | None = None  # a column of marks that are not understood
@@ -331,7 +332,8 @@ class MappedReader(reader.FormatReader):
         gold = self._marks(cells, theirs.get("spans"), item)
         marked = theirs.get("predictions")
         found = marked and predicted_in(marked, names["predictions"], item.answer)
-        marked_by = tuple(filter(None, (*gold, found, *feedback_in(cells))))
+        feedback = read_feedback(feedback_in(cells), self._rules)
+        marked_by = tuple(filter(None, (*gold, found, *verdicts_of(feedback))))
         return Record(item=item, annotations=self._verdicts.judged(cells, marked_by))
 
     def _marks(
@@ -367,8 +369,12 @@ class MappedReader(reader.FormatReader):
         ours = bool(samples) and (is_own(samples[0]) or is_table(samples[0]))
         if self.judgements or ours:
             return VerdictColumns()
+        fed_back = {name_of(entry) for sample in samples for entry in feedback_in(sample)}
+        rules = self._rules
+        if rules is not None:
+            rules = {name: rule for name, rule in rules.items() if name not in fed_back}
         try:
-            return verdict_columns(samples, self._mapping, self._options.hallucinated_if)
+            return verdict_columns(samples, self._mapping, rules)
         except InputError as error:
             raise error.at(file=self._file.name) from None
 

@@ -17,25 +17,28 @@ corrects itself is one turn.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic_core import from_json, to_json
 
 from spanlab.base.errors import InputError
 from spanlab.formats import reader
+from spanlab.formats.feedback import Entry, name_of, read_feedback, verdicts_of
 from spanlab.formats.field_report import REPORTED
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.json_rows import is_single, printed_objects
 from spanlab.formats.known.csv_table import CsvReader, column_names
 from spanlab.formats.known.runs import runs_of
 from spanlab.formats.known.span_files import holds_spans, placed_spans
-from spanlab.formats.known.spans import Span
+from spanlab.formats.known.spans import Span, said_by
 from spanlab.formats.known.trace import Trace, note_span, replies_of
 from spanlab.formats.limits import TOGETHER, too_many
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import FormatEntry, NoAnswer, checked
 from spanlab.formats.recording import Recorder
+from spanlab.formats.verdict_columns import Rules, rules_in
+from spanlab.output.figures import named_ids
 from spanlab.schema import Item, Passage, Record
 
 
@@ -51,6 +54,7 @@ class TraceReader(reader.FormatReader):
 
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
+        self._rules = rules_in(options.hallucinated_if)
         self._sources: dict[str, dict[str, list[Any]]] = {}  # trace → span → what it is made of
 
     def source(self, row: FileRow) -> Any:
@@ -82,9 +86,17 @@ class TraceReader(reader.FormatReader):
             except (ValueError, TypeError, AttributeError, KeyError) as error:
                 wrong = InputError(f"not an OpenTelemetry span: {error}")
                 raise wrong.at(file=self._file.name, line=row.line, unit=row.unit) from None
+        self._check_rules(traces.values())
+        several: list[str] = []
         for trace, spans in traces.items():
             for number, run in runs_of(spans):
+                several += [trace] if number == 1 and self._is_judged_as_one(spans) else []
                 yield FileRow(lines[trace], to_json(run), self._file.unit, turn=number)
+        if several:
+            self._options.on_warning(
+                f"{self._file.name}: verdicts on traces that hold several answers are left out, as "
+                f"they do not say which answer is meant: {named_ids(several)}"
+            )
 
     def _requests(self) -> Iterator[FileRow]:
         """Yield what holds spans; lines of a log between them are no JSON objects."""
@@ -101,15 +113,32 @@ class TraceReader(reader.FormatReader):
             )
 
     def _record(self, row: FileRow) -> Record:
-        return record_of(from_json(row.raw), row.turn)
+        return record_of(from_json(row.raw), row.turn, self._rules)
+
+    def _check_rules(self, traces: Iterable[Sequence[Span]]) -> None:
+        """Refuse rules on feedback that no trace has."""
+        named = {name_of(given) for spans in traces for given in _given(spans)}
+        if missing := [name for name in self._rules or () if name not in named]:
+            raise InputError(
+                f"there is no feedback {missing[0]!r} for --hallucinated-if",
+                file=self._file.name,
+                found=", ".join(sorted(map(repr, named))) or "no feedback",
+                expected="the name of feedback on a trace",
+            )
+
+    def _is_judged_as_one(self, spans: Sequence[Span]) -> bool:
+        """Say whether a verdict is on a whole trace, and on none of its spans."""
+        entries = (given for given in _given(spans) if given["span"] is None)
+        return bool(verdicts_of(read_feedback(entries, self._rules)))
 
 
-def record_of(unordered: Sequence[Span], turn: int = 0) -> Record:
+def record_of(unordered: Sequence[Span], turn: int = 0, rules: Rules | None = None) -> Record:
     """Return the record of a trace: its question, answer, passages and process.
 
     Args:
         unordered: its spans, or those of a turn of the chat in it.
         turn: the number of that turn, from 1, which stands behind the id; 0 for a whole trace.
+        rules: what people say of feedback: no other is a verdict then; None for nothing.
 
     Raises:
         NoAnswer: no model said anything in it, or the calls failed.
@@ -131,6 +160,8 @@ def record_of(unordered: Sequence[Span], turn: int = 0) -> Record:
     if answer not in said:  # a part of what a model said, or more than that
         near = [text for text in said if answer in text or text in answer]
         recorder.step(near[-1:], answer, "answer")
+    feedback = read_feedback(_feedback(trace, answer, turn), rules)
+    kept = {given.name: given.value for given in feedback if given.hallucinated is None}
     name, process = str(trace.spans[0]["trace"]), recorder.process(answer, question)
     item = Item(
         id=f"{name}-{turn}" if turn else name,
@@ -138,9 +169,25 @@ def record_of(unordered: Sequence[Span], turn: int = 0) -> Record:
         answer=answer,
         process=process,
         passages=tuple(Passage(text=text) for text in texts),
-        meta=trace.about() | ({"turn": turn} if turn else {}),
+        meta=trace.about()
+        | ({"turn": turn} if turn else {})
+        | ({"feedback": kept} if kept else {}),
     )
-    return Record(item=checked(item))
+    return Record(item=checked(item), annotations=verdicts_of(feedback))
+
+
+def _given(spans: Iterable[Span]) -> Iterator[Entry]:
+    return (given for span in spans for given in span.get("feedback", ()))
+
+
+def _feedback(trace: Trace, answer: str, turn: int) -> Iterator[Entry]:
+    """Yield the feedback on an answer: on spans that say it, on the trace if that is all of it."""
+    for span in trace.order:
+        said = [said_by(span), *(message.text for message in replies_of(span))]
+        says_it = any(text and (text in answer or answer in text) for text in said)
+        for given in _given([span]):
+            if turn == 0 if given["span"] is None else says_it:
+                yield given
 
 
 FORMAT = FormatEntry(name="traces", title="OpenTelemetry traces", reader=TraceReader, order=140)
