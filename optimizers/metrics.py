@@ -17,11 +17,16 @@ from spanlab.scoring.claims import coarse
 from spanlab.scoring.spans import METRICS as SPAN_METRICS
 from spanlab.scoring.spans import score_item
 from spanlab.text.extents import Extent, overlap
-from spanlab.text.labels import ItemLabels
+from spanlab.text.labels import AnswerVerdict, ItemLabels
 
 TARGETS: Final = {key.replace("_", "-"): (key,) for key in SPAN_METRICS} | {
     "iou+corr": ("iou", "corr"),
     "all": ("iou", "corr", "max_iou"),
+}
+# Of verdicts on whole answers; by the name of the metric, what the score is.
+ANSWER_TARGETS: Final = {
+    "answer-accuracy": "answers judged right (hallucinated or not)",
+    "answer-brier": "1 minus the Brier score of the answer's probability",
 }
 _MOST = 5  # mistakes of one kind that the feedback spells out
 _LONGEST = 80  # characters of a quote in it
@@ -43,11 +48,13 @@ def judge(gold: ItemLabels, predicted: ItemLabels, answer: str, target: str) -> 
             for those of the only one, so that it equals IoU.
         predicted: the detector's labels.
         answer: the text that both mark.
-        target: one of ``TARGETS``.
+        target: one of ``TARGETS`` or ``ANSWER_TARGETS``.
 
     Raises:
         UsageError: there is no such target.
     """
+    if target in ANSWER_TARGETS:
+        return _judge_answer(gold.verdict, predicted.verdict, target)
     metrics = TARGETS.get(target)
     if metrics is None:
         raise UsageError(f"no metric named {target!r}; available: {', '.join(TARGETS)}")
@@ -57,6 +64,16 @@ def judge(gold: ItemLabels, predicted: ItemLabels, answer: str, target: str) -> 
     return ScoredAnswer(
         score=sum(values) / len(values), feedback=_feedback(gold.hard, predicted.hard, answer)
     )
+
+
+def _judge_answer(gold: AnswerVerdict, said: AnswerVerdict, target: str) -> ScoredAnswer:
+    right = "is hallucinated" if gold.hallucinated else "is not hallucinated"
+    is_right = gold.hallucinated == said.hallucinated
+    score = float(is_right)
+    if target == "answer-brier":
+        score = 1.0 - (said.prob - gold.hallucinated) ** 2
+    told = "Right" if is_right else "Wrong"
+    return ScoredAnswer(score=score, feedback=f"{told}: this answer {right}.")
 
 
 def judge_verdict(gold: str, predicted: str | None, reason: str = "") -> ScoredAnswer:

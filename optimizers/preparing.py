@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from optimizers.examples import (
     LabelledItem,
 )
+from optimizers.metrics import ANSWER_TARGETS
 from optimizers.request import PROMPT_TEMPERATURE, TASK_TEMPERATURE, Optimisation, PromptSearch
 from optimizers.subjects import PartDetector, PartSubject, SpanSubject, TuningSubject
 from optimizers.tuning import PromptTuner
@@ -22,6 +23,7 @@ from spanlab.detection import Tunable, build, entry_of
 from spanlab.detection.building import OWN_PROMPT
 from spanlab.models import Meter, ModelChoice, answer_cache, language_model
 from spanlab.models.programs import ProgramRegistry
+from spanlab.output.figures import counted
 from spanlab.schema import Annotation, Item, Record, TunedPredictor
 from spanlab.search.base import ensure
 from spanlab.search.spec import retriever
@@ -128,15 +130,22 @@ def choose_examples(records: Iterable[Record], search: PromptSearch) -> list[Lab
         UsageError: there are none.
     """
     unit = units()[search.unit]
-    items = [
+    labelled = [
         example
         for example in unit.labelled(records, search.labels)
         if not search.languages or example.item.lang in search.languages
     ]
+    judges_answers = search.metric in ANSWER_TARGETS
+    items = [one for one in labelled if judges_answers or one.labels.verdict.is_placed]
     items.sort(key=lambda example: example.item.id)
     if search.limit is not None and search.limit < len(items):
         drawn = random.Random(search.seed).sample(range(len(items)), search.limit)
         items = [items[index] for index in sorted(drawn)]
+    if labelled and not items:
+        raise UsageError(
+            f"{search.labels} labels say only whether the {counted(len(labelled), 'answer')} are "
+            f"hallucinated, not where; --metric {next(iter(ANSWER_TARGETS))} tunes on that"
+        )
     if not items:
         raise UsageError(
             unit.missing.format(labels=search.labels)

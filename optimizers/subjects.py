@@ -14,7 +14,7 @@ from optimizers.units import unit_of, units
 from spanlab.base.runtime import wait
 from spanlab.detection import Tunable
 from spanlab.schema import Annotation, Item, Status
-from spanlab.text.labels import ItemLabels, flatten, hard_of
+from spanlab.text.labels import ItemLabels, labels_in
 from spanlab.text.quotes import ModelQuote
 
 Predictors = Mapping[str, dspy.Module]
@@ -83,6 +83,8 @@ class SpanSubject:
     def example(self, labelled: LabelledItem) -> dspy.Example:
         """Return the program's inputs for an item, with its gold spans where it returns spans."""
         inputs = self.detector.inputs(labelled.item)
+        if labels_say_no_place(labelled.labels):  # what a perfect program returns is not known
+            return dspy.Example(**inputs, dspy_key=labelled.key).with_inputs(*inputs)
         quotes = [
             ModelQuote(target.text, target.prob)
             for target in target_spans(labelled.labels, labelled.item.answer)
@@ -170,13 +172,13 @@ class PartSubject:
         return score(labelled.part.verdict, prediction.verdict, prediction.reason)
 
 
+def labels_say_no_place(labels: ItemLabels) -> bool:
+    """Say whether labels call an answer hallucinated and do not say where."""
+    return labels.verdict.hallucinated and not labels.hard
+
+
 def marked_labels(item: Item, annotation: Annotation) -> ItemLabels:
     """Return the labels of an annotation for a scorer; a failed one has none."""
-    is_done = annotation.status is Status.DONE
-    return ItemLabels(
-        id=item.id,
-        lang=item.lang,
-        soft=tuple(flatten(annotation.spans)) if is_done else (),
-        hard=tuple(hard_of(annotation)) if is_done else (),
-        length=len(item.answer),
-    )
+    if annotation.status is Status.DONE:
+        return labels_in(item, annotation)
+    return ItemLabels(id=item.id, lang=item.lang, soft=(), hard=(), length=len(item.answer))

@@ -31,6 +31,7 @@ from spanlab.text.labels import vote
 _PACKAGE: Final = Path(__file__).parents[1]  # where the samples lie
 _SPANS: Final = ("iou", "corr", "max_iou", "precision", "recall", "f1", "span_f1")
 _VERDICTS: Final = ("macro_f1", "balanced_accuracy", "accuracy", "auroc")
+_ANSWERS: Final = (*_VERDICTS[:3], "auroc", "average_precision", "f1")
 
 
 class DatasetCard(FrozenModel):
@@ -70,8 +71,8 @@ class DatasetCard(FrozenModel):
     @property
     def scores(self) -> tuple[str, ...]:
         """The metrics, the one that is tested first."""
-        usual = _SPANS[:3] if self.level == "spans" else _VERDICTS[:3]
-        return self.metrics or usual
+        by_level = {"spans": _SPANS[:3], "answers": _ANSWERS}
+        return self.metrics or by_level.get(self.level, _VERDICTS[:3])
 
     def with_metric(self, metric: str) -> DatasetCard:
         """Return the card with another metric tested.
@@ -159,6 +160,8 @@ class FoundDataset:
             references = [vote(record.item, people, name="people")] if people else []
         else:
             references = [a for a in annotations if a.kind is AnnotatorKind.GOLD]
+        if self.card.level == "spans":
+            references = [a for a in references if not a.is_verdict_only]
         for reference in references[:1]:
             yield BenchItem(record.item, reference, people)
 

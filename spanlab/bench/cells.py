@@ -105,7 +105,7 @@ class CellRun:
             "n": scored.n,
             "failed": len(failed),
             "reasons": dict(list(failed.items())[:_REASONS]),
-            "figures": scored.figures(dataset.card.scores),
+            "figures": scored.figures(dataset.card),
             "models": self._models(cell.detector),
             "certificate": self._certificate(cell),
             "usage": asdict(self._meter.usage - before),

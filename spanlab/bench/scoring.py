@@ -15,12 +15,13 @@ from spanlab.formats.files import replacing
 from spanlab.formats.known import averitec, mushroom
 from spanlab.formats.verdict_words import verdict_of
 from spanlab.schema import Annotation, Status
+from spanlab.scoring.answer_scores import ANSWER_SCORES, score_answers
 from spanlab.scoring.claims import JudgedClaim, compare_macro_f1, score_claims
 from spanlab.scoring.comparison import MeanDifference, compare
 from spanlab.scoring.report import ScoreReport, score
 from spanlab.scoring.verdicts import by_text
 from spanlab.text.extents import iou
-from spanlab.text.labels import ItemLabels, hard_of, labels_of
+from spanlab.text.labels import AnswerVerdict, ItemLabels, hard_of, labels_of
 
 Judgements = dict[tuple[str, str], tuple[str | None, float | None]]  # by item and part of it
 _PART: Final = "answer"
@@ -35,8 +36,9 @@ class ScoredCell:
     judged: tuple[JudgedClaim, ...] = ()
     languages: Mapping[str, tuple[JudgedClaim, ...]] = field(default_factory=dict)
 
-    def figures(self, metrics: Sequence[str]) -> dict[str, Any]:
+    def figures(self, card: DatasetCard) -> dict[str, Any]:
         """Return macro figures and those of each language, with intervals."""
+        metrics = card.scores
         if not self.n:
             return {"macro": {"n": 0, **dict.fromkeys(metrics)}}
         if self.report is not None:
@@ -44,6 +46,8 @@ class ScoredCell:
             sides: dict[str, Any] = {"macro": self.report.macro, **named}
         else:
             parts = {"macro": self.judged, **self.languages}
+            if card.level == "answers":
+                return _answer_figures(parts, metrics)
             sides = {lang: score_claims(c, keep_inconclusive=True) for lang, c in parts.items()}
         return {
             lang: {
@@ -73,6 +77,29 @@ class ScoredCell:
         common = {claim.item for claim in self.judged} & {claim.item for claim in other.judged}
         a, b = ([c for c in side.judged if c.item in common] for side in (self, other))
         return compare_macro_f1(a, b).difference if common else None
+
+
+def _answer_figures(
+    parts: Mapping[str, Sequence[JudgedClaim]], metrics: Sequence[str]
+) -> dict[str, Any]:
+    """Return the figures of verdicts on whole answers, also those that claims have."""
+    figures: dict[str, Any] = {}
+    for lang, judged in parts.items():
+        pairs = [
+            (
+                AnswerVerdict(one.gold != "supported", float(one.gold != "supported")),
+                AnswerVerdict(one.predicted != "supported", 1.0 - (one.support or 0.0)),
+            )
+            for one in judged
+        ]
+        of_answers = score_answers(pairs)
+        of_claims = score_claims(judged, keep_inconclusive=True)
+        figures[lang] = {"n": of_claims.n}
+        for name in metrics:
+            side = of_answers if name in ANSWER_SCORES else of_claims
+            mean = getattr(side, name)
+            figures[lang][name] = mean and mean.model_dump()
+    return figures
 
 
 def write_predictions(
@@ -158,9 +185,8 @@ def judgements(card: DatasetCard, bench_item: BenchItem, annotation: Annotation)
         pairs = brought("pairings", "steps")(item, bench_item.reference, annotation)
         return {(item.id, str(at)): (type_, None) for at, (_, type_) in enumerate(pairs, 1)}
     if card.level == "answers":
-        worst = max((span.prob for span in annotation.spans), default=0.0)
-        verdict = "refuted" if hard_of(annotation) else "supported"
-        return {(item.id, _PART): (verdict, 1.0 - worst)}
+        verdict = "refuted" if annotation.hallucinated else "supported"
+        return {(item.id, _PART): (verdict, 1.0 - (annotation.hallucination_prob or 0.0))}
     by_part: Judgements = {}
     for claim in _with_verdicts(bench_item, annotation).claims:
         prob = claim.prob

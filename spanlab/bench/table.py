@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from spanlab.base.errors import InputError
-from spanlab.bench.cards import BenchItem, FoundDataset
+from spanlab.bench.cards import BenchItem, DatasetCard, FoundDataset
 from spanlab.bench.cells import (
     CellRun,
     cell_file,
@@ -30,6 +30,7 @@ from spanlab.output.tables import (
     ResultTable,
     columns_of,
 )
+from spanlab.scoring.answer_scores import ANSWER_SCORES
 from spanlab.scoring.comparison import MeanDifference, holm
 from spanlab.scoring.files import SCORES, difference_cells
 from spanlab.scoring.verdicts import MEASURES
@@ -62,11 +63,11 @@ class _Row:
         return self.scored.n > 0 and (not worse or (self.p is not None and self.p >= _ALPHA))
 
     def mean(self, metric: str) -> MeanInterval | None:
-        figure_there = self.contents[0]["figures"]["macro"][metric]
+        figure_there = self.contents[0]["figures"]["macro"].get(metric)  # earlier ones lack some
         return figure_there and MeanInterval.model_validate(figure_there)
 
     def spread(self, metric: str) -> str | None:
-        macros = [content["figures"]["macro"][metric] for content in self.contents]
+        macros = [content["figures"]["macro"].get(metric) for content in self.contents]
         macro_means = [macro["mean"] for macro in macros if macro]
         if len(self.contents) < 2 or not macro_means:
             return None
@@ -122,7 +123,7 @@ def check_folder(plan: BenchPlan) -> BenchTable:
                 scored = score_predictions(
                     dataset, items, prediction_file(plan, dataset.card, cell)
                 )
-                is_same = scored.figures(dataset.card.scores) == content["figures"]
+                is_same = _has(scored.figures(dataset.card), content["figures"])
                 state = "the same" if is_same else "differs from the saved result"
             except (InputError, OSError, ValueError, KeyError) as error:
                 is_same, state = False, f"cannot be scored: {error}"
@@ -179,7 +180,7 @@ def _with_tests(rows: list[_Row], metric: str) -> list[_Row]:
 def _main(dataset: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
     card = dataset.card
     metric = card.scores[0]
-    scored_columns = SCORES | MEASURES
+    scored_columns = _columns_of(card)
     best = next((row.cell.row for row in rows if row.alike and row.difference is None), "")
     optional: tuple[tuple[Column, Callable[[_Row], Cell]], ...] = (
         (Column(key="spread", title="Repeats"), lambda row: row.spread(metric)),
@@ -227,6 +228,17 @@ def _main(dataset: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
     )
 
 
+def _has(figures: Mapping[str, Any], saved: Mapping[str, Any]) -> bool:
+    """Say whether figures are those that were saved; earlier versions saved fewer of a part."""
+    return figures.keys() == saved.keys() and all(
+        of.items() <= figures[name].items() for name, of in saved.items()
+    )
+
+
+def _columns_of(card: DatasetCard) -> dict[str, Column]:
+    return MEASURES | ANSWER_SCORES if card.level == "answers" else SCORES | MEASURES
+
+
 def _by_language(dataset: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
     metric = dataset.card.scores[0]
     keys = dict.fromkeys(key for row in rows for key in row.contents[0]["figures"])
@@ -236,7 +248,7 @@ def _by_language(dataset: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
         figures = row.contents[0]["figures"].get(lang)
         return figures and MeanInterval.model_validate(figures[metric])
 
-    column = (SCORES | MEASURES)[metric]
+    column = _columns_of(dataset.card)[metric]
     return ResultTable(
         key=f"languages-{dataset.card.name}",
         title=f"{dataset.card.title}: {column.title} by language",

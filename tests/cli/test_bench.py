@@ -405,3 +405,36 @@ def test_answers_and_steps_are_judged_as_a_whole(
     assert float(rows["theirs"]["Accuracy"]) == 1.0
     assert float(rows["mark nothing"]["Accuracy"]) == 0.5
     assert spanlab("bench", "--check", "table").returncode == 0
+
+
+def test_verdicts_on_whole_answers_are_scored_beside_controls(
+    spanlab: Run, tmp_path: Path, items: Path
+) -> None:
+    """Of four answers two are hallucinated, without a place; nobody's spans are scored."""
+    rows = [
+        {
+            "id": f"a{n}",
+            "lang": "en",
+            "question": "How tall is it?",
+            "answer": f"The tower has {330 + n % 2} metres.",
+            "context": "The tower has 330 metres.",
+            "hallucinated": bool(n % 2),
+        }
+        for n in range(4)
+    ]
+    items.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    card = own_card(tmp_path / "cards.toml", items, "answers")
+    options = ("--data", ".", "--cards", str(card), "--dataset", "towers", "-o", "table")
+    controls = ("--controls", "everything,nothing")
+    done = spanlab("bench", "--detector", "offline", *controls, *options)
+    assert done.returncode == 0, done.stderr
+    table = figures(tmp_path / "table")
+    columns = ("Macro F1", "Balanced accuracy", "AUROC", "Average precision")
+    for name in ("mark everything", "mark nothing"):
+        shown = [float(table[name][column]) for column in columns]
+        assert shown == pytest.approx([1 / 3, 0.5, 0.5, 0.5])
+    assert float(table["mark everything"]["F1"]) == pytest.approx(2 / 3)
+    assert float(table["offline"]["AUROC"]) == 1.0
+    own_card(tmp_path / "cards.toml", items)  # as if places were marked
+    by_place = spanlab("bench", "--detector", "offline", *options)
+    assert (by_place.returncode, "no item has a reference" in by_place.stderr) == (1, True)

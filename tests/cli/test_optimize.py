@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 from collections.abc import Callable
@@ -183,3 +184,29 @@ def test_queued_searches_are_listed(tuned: Run, tmp_path: Path) -> None:
     row = JobStore(Settings(home=home, database_url=f"sqlite:///{home / 'spanlab.db'}")).row(job_id)
     assert row.input is not None
     assert row.input["args"][0]["rate"] == 90
+
+
+def test_verdicts_on_whole_answers_tune_a_prompt_by_metrics_of_their_own(
+    tuned: Run, samples: Path, tmp_path: Path
+) -> None:
+    """Labels without a place score whether an answer is called hallucinated, and no IoU."""
+    with (tmp_path / "thumbs.csv").open("w", encoding="utf-8", newline="") as stream:
+        table = csv.writer(stream)
+        table.writerow(("id", "lang", "question", "answer", "hallucinated"))
+        for record in read(samples):
+            item, gold = record.item, record.by("gold")
+            assert gold is not None
+            verdict = "yes" if gold.hallucinated else "no"
+            table.writerow((item.id, item.lang, item.question, item.answer, verdict))
+    assert tuned("import", "thumbs.csv", "--dataset", "thumbs").returncode == 0
+    optimize = ("optimize", "thumbs", "--detector", "ucsc-extract")
+    by_place = tuned(*optimize, *SMALL)
+    assert (by_place.returncode, "--metric answer-accuracy" in by_place.stderr) == (1, True)
+    done = tuned(*optimize, "--metric", "answer-accuracy", "--name", "judging", *SMALL)
+    assert done.returncode == 0, done.stderr
+    program = ProgramRegistry(tmp_path / "home" / "programs").load("judging")
+    assert program.metric == "answer-accuracy"
+    assert program.held_out is not None
+    # The scripted model finds what is wrong, whatever its prompt: that alone is scored.
+    assert program.held_out.tuned.mean > 0.6
+    assert tuned(*optimize, "--metric", "answer-brier", "--dry-run", *SMALL).returncode == 0
