@@ -205,7 +205,7 @@ def remove(
 
 @app.command()
 def verdicts(dataset: Dataset, annotator: Known) -> None:
-    """Make verdicts of the claims that spanlab 1.0 made of whole-answer labels.
+    """Make verdicts of the claims that earlier versions made of whole-answer labels.
 
     \b
     spanlab annotators verdicts mine gold
@@ -220,8 +220,9 @@ def _tell_claims_of_whole(store: Store, summaries: Sequence[DatasetSummary]) -> 
     for summary in summaries:
         for name in claims_of_whole(store, summary):
             console.say(
-                f"{summary.name}: 1.0 made claims of whole-answer labels, which count as no "
-                f"answer; `spanlab annotators verdicts {summary.name} {name}` makes verdicts"
+                f"{summary.name}: an earlier version made claims of whole-answer labels, which "
+                "count as no answer; "
+                f"`spanlab annotators verdicts {summary.name} {name}` makes verdicts"
             )
 
 

@@ -167,7 +167,7 @@ class _VerdictRemarks:
     def __init__(self, file: str) -> None:
         self._file = file
         self._contradicting: list[str] = []
-        self._n_claims = 0  # that 1.0 made of whole-answer labels
+        self._n_claims = 0  # made of whole-answer labels
 
     def add(self, record: Record, row: FileRow) -> None:
         """Look at a record."""
@@ -176,7 +176,7 @@ class _VerdictRemarks:
         self._n_claims += any(one.is_claim_of_whole(record.item) for one in record.annotations)
 
     def finish(self, options: ReadOptions) -> None:
-        """Say which annotations contradict themselves, and how many are of 1.0."""
+        """Say which annotations contradict themselves, and how many were made of labels."""
         if self._contradicting:
             options.on_warning(
                 f"{self._file}: an annotation calls the answer right and marks a part of it, both "
@@ -184,8 +184,8 @@ class _VerdictRemarks:
             )
         if self._n_claims:
             options.on_warning(
-                f"{self._file}: {counted(self._n_claims, 'answer')} with a claim that spanlab 1.0 "
-                "made of a whole-answer label, which counts as no answer; after the import "
+                f"{self._file}: {counted(self._n_claims, 'answer')} with a claim that an earlier "
+                "version made of a whole-answer label, which counts as no answer; after the import "
                 "`spanlab annotators verdicts DATASET ANNOTATOR` makes verdicts of them"
             )
 

@@ -247,7 +247,7 @@ class Annotation(FrozenModel):
         return self.answer_hallucinated is not None and not self.spans and not self.hard
 
     def is_claim_of_whole(self, item: Item) -> bool:
-        """Say whether this is what 1.0 made of a whole-answer label: a claim that is the answer."""
+        """Say whether this is what whole-answer labels once became: a claim that is the answer."""
         claims = self.claims
         return (
             self.kind is AnnotatorKind.GOLD

@@ -254,7 +254,7 @@ _LOOKED_AT: Final = 200  # items of a dataset, which are mostly of one kind
 
 
 def claims_of_whole(store: Store, summary: DatasetSummary) -> tuple[str, ...]:
-    """Return the gold labels of a dataset in which 1.0 made claims of whole-answer labels."""
+    """Return the gold labels of a dataset in which claims were made of whole-answer labels."""
     gold = summary.names_of(AnnotatorKind.GOLD)
     records = islice(store.records(summary.name, annotators=gold), _LOOKED_AT) if gold else ()
     names = (
@@ -267,7 +267,7 @@ def claims_of_whole(store: Store, summary: DatasetSummary) -> tuple[str, ...]:
 
 
 def make_verdicts(store: Store, dataset: str, annotator: str) -> tuple[int, int]:
-    """Make verdicts of the claims that 1.0 made of whole-answer labels.
+    """Make verdicts of the claims that earlier versions made of whole-answer labels.
 
     Where the annotator has such claims and marks nothing anywhere, finished annotations that say
     nothing are verdicts, too: that the answer is not hallucinated.

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import os
 import subprocess
+import tarfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
+from spanlab.oplog.operations import AddSpan, SentOperation, SetStatus
+from spanlab.schema import QueueQuery, Status
+from spanlab.storage import Store
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
+_STORED = Path(__file__).parent / "stored" / "labelled-71537ae.tar.gz"
 WRONG = (1, 4, 7)  # the items of ten whose answers are hallucinated
 
 
@@ -129,6 +139,7 @@ def test_a_column_that_is_not_understood_is_refused_with_the_option_that_says_it
     told = imported(spanlab, path, "--hallucinated-if", f"{column}={values[0]}")
     assert "3 hallucinated, 7 not" in told
     assert [said(record) for record in exported(spanlab)] == [n in WRONG for n in range(10)]
+    assert "30.0 %" in spanlab("rates", "ten", "--by", "lang").stdout
 
 
 def test_a_value_that_comes_late_refuses_its_line(tmp_path: Path, spanlab: Run) -> None:
@@ -234,7 +245,9 @@ def test_mushroom_leaves_out_what_it_cannot_carry(tmp_path: Path, spanlab: Run) 
     assert len((tmp_path / "m.jsonl").read_text().splitlines()) == 7
 
 
-def test_claims_that_1_0_made_are_told_and_converted(tmp_path: Path, spanlab: Run) -> None:
+def test_claims_of_a_file_that_were_made_of_labels_are_told_and_converted(
+    tmp_path: Path, spanlab: Run
+) -> None:
     path = tmp_path / "of_1_0.jsonl"
     with path.open("w") as stream:
         for n in range(4):
@@ -251,3 +264,93 @@ def test_claims_that_1_0_made_are_told_and_converted(tmp_path: Path, spanlab: Ru
     assert [said(record) for record in exported(spanlab)] == [False, True, False, False]
     assert "verdicts" not in spanlab("datasets", "ten").stderr
     assert "25.0 %" in spanlab("rates", "ten", "--by", "lang").stdout
+
+
+def test_a_database_with_such_claims_says_so_and_becomes_one_of_verdicts(
+    tmp_path: Path, spanlab: Run
+) -> None:
+    """The commit before 71537ae, which calls itself 1.0.0, imported ten answers, three of them
+    ``"hallucinated": true``: it counted three claims, and no hallucinated answer.
+    """
+    with tarfile.open(_STORED) as stored:
+        stored.extractall(tmp_path, filter="data")
+    for listed in (spanlab("datasets"), spanlab("datasets", "labelled")):
+        assert "`spanlab annotators verdicts labelled gold`" in listed.stderr
+    assert "0.0 %" in spanlab("rates", "labelled", "--by", "lang").stdout
+    done = spanlab("annotators", "verdicts", "labelled", "gold")
+    assert (done.returncode, "3 answers of labelled hallucinated, 7 not" in done.stderr) == (
+        0,
+        True,
+    )
+    assert [said(r) for r in exported(spanlab, "labelled")] == [n in WRONG for n in range(10)]
+    assert "30.0 % [10.8, 60.3]" in spanlab("rates", "labelled", "--by", "lang").stdout
+    assert "verdicts" not in spanlab("datasets").stderr
+
+
+def test_a_gate_holds_verdicts_alone_to_a_rate(tmp_path: Path, spanlab: Run) -> None:
+    """No answer of 200 has a marked place; 60 are hallucinated by the thumbs of a person."""
+    imported(
+        spanlab,
+        many(tmp_path / "many.csv", "hallucinated_anna", gpt4_hallucinated="no"),
+        dataset="many",
+    )
+    planned = spanlab("measure", "many", "--annotator", "gpt4")
+    assert planned.returncode == 0, planned.stderr
+    high = spanlab("gate", "many", "--max-rate", ".2")
+    assert high.returncode == 1 and "Future answers: .300" in high.stdout, high.stdout
+    assert spanlab("gate", "many", "--max-rate", ".4", "--require-proof").returncode == 0
+
+
+def many(path: Path, column: str = "thumbs", **more: Any) -> Path:
+    """200 answers with thumbs, or yes and no: 60 of them, with four-digit sums, are wrong."""
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        table = csv.writer(stream)
+        table.writerow(("id", "lang", "question", "answer", "context", column, *more))
+        for n in range(200):
+            is_wrong = n % 10 in {1, 4, 7}
+            answer = f"Ada paid {9000 + n if is_wrong else n} pounds in London."
+            context = f"In London, Ada paid {n} pounds."
+            words = ("down", "up") if column == "thumbs" else ("yes", "no")
+            verdict = words[0 if is_wrong else 1]
+            row = (f"a{n:03}", "en", f"What of case {n}?", answer, context, verdict)
+            table.writerow((*row, *more.values()))
+    return path
+
+
+def test_a_walk_from_thumbs_to_places(tmp_path: Path, spanlab: Run) -> None:
+    """Import, detect, score, measure, mark where 30 of the answers are wrong, export."""
+    told = imported(spanlab, many(tmp_path / "many.csv"), dataset="many")
+    assert "'thumbs' judges whole answers: 60 hallucinated, 140 not" in told
+    assert spanlab("annotate", "many", "--detector", "offline").returncode == 0
+    by_thumbs = ("score", "many", "--annotator", "offline", "--gold", "thumbs")
+    scored = spanlab(*by_thumbs, "--json")
+    figures = json.loads(scored.stdout)
+    assert (figures["answers"]["all"]["n"], figures["answers"]["all"]["hallucinated"]) == (200, 60)
+    assert figures["answers"]["all"]["auroc"]["mean"] > 0.9
+    assert "macro" not in figures
+    measured = spanlab("measure", "many", "--annotator", "offline", "--json")
+    assert json.loads(measured.stdout)["groups"][0]["finite"]["mean"] == pytest.approx(0.3)
+
+    unplaced = QueueQuery(reviewer="anna", unplaced=True, limit=100)
+    with mock.patch.dict(os.environ, SPANLAB_HOME=str(tmp_path / "home")), Store.open() as store:
+        rows = store.page("many", unplaced).rows
+        assert [row.item_id for row in rows] == [f"a{n:03}" for n in range(200) if n % 10 in WRONG]
+        for row in rows[:30]:
+            answer = store.record("many", row.item_id).item.answer
+            start = answer.index("9")
+            marked = AddSpan(span="s", start=start, end=start + 4)
+            sent = [
+                SentOperation(row.item_id, 1, 0, marked),
+                SentOperation(row.item_id, 2, 1, SetStatus(status=Status.DONE)),
+            ]
+            assert not store.apply("many", row.item_id, "anna", sent).refused
+        assert len(store.page("many", unplaced).rows) == 30
+    by_anna = spanlab(*by_thumbs[:-1], "anna", "--json")
+    assert json.loads(by_anna.stdout)["macro"]["n"] == 30
+    done = spanlab("export", "many", "--format", "csv", "-o", "many.out.csv")
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "many.out.csv").open(encoding="utf-8", newline="") as stream:
+        lines = list(csv.DictReader(stream))
+    counts = Counter((line["annotator"], line["hallucinated"]) for line in lines)
+    assert counts["anna", "true"] == 30
+    assert (counts["thumbs", "true"], counts["thumbs", "false"]) == (60, 140)
