@@ -16,7 +16,7 @@ from optimizers.examples import LabelledItem
 from spanlab.base.errors import UsageError
 from spanlab.base.fields import FrozenModel
 from spanlab.output.tables import MeanInterval
-from spanlab.schema import HeldOut, HeldOutScore, Unit
+from spanlab.schema import HeldOut, HeldOutScore, Unit, related
 from spanlab.scoring.claims import JudgedClaim, compare_macro_f1
 from spanlab.scoring.comparison import MeanDifference, paired
 from spanlab.scoring.report import mean_of
@@ -38,8 +38,8 @@ def split_in_folds(
 ) -> tuple[DataFold, ...]:
     """Split for cross-validation: each item is held out exactly once.
 
-    Items with the same question or the same answer stay together, so that nothing held out was
-    seen; every language is spread evenly. The same examples in any order give the same folds.
+    Items of one cluster (see ``schema.clusters``) stay together, so that nothing held out was seen;
+    every language is spread evenly. The same examples in any order give the same folds.
 
     Args:
         examples: labelled items.
@@ -120,25 +120,13 @@ def split_by_language(
 
 
 def _groups(examples: Sequence[LabelledItem]) -> list[list[LabelledItem]]:
-    """Put items that share a question or an answer together, in an order of their own ids."""
-    parent: dict[str, str] = {}
-
-    def root(key: str) -> str:
-        while parent.setdefault(key, key) != key:
-            key = parent[key]
-        return key
-
-    for example in examples:
-        keys = [f"i:{example.item.id}"]
-        for prefix, text in (("a", example.item.answer), ("q", example.item.question)):
-            if text.strip():
-                keys.append(f"{prefix}:{_plain(text)}")
-        first, *roots = (root(key) for key in keys)
-        for root_of_text in roots:
-            parent[root(root_of_text)] = root(first)
+    """Put items of one cluster together, in an order of their own ids."""
+    ordered = sorted(examples, key=lambda labelled: labelled.item.id)
+    items = {example.item.id: example.item for example in ordered}
+    cluster_of = dict(zip(items, related(items.values()), strict=True))
     groups = defaultdict(list)
-    for example in sorted(examples, key=lambda labelled: labelled.item.id):
-        groups[root(f"i:{example.item.id}")].append(example)
+    for example in ordered:
+        groups[cluster_of[example.item.id]].append(example)
     return list(groups.values())
 
 
@@ -148,10 +136,6 @@ def _spread(groups: list[list[LabelledItem]], seed: int) -> list[list[LabelledIt
     by_id = sorted(groups, key=lambda group: group[0].item.id)
     dice.shuffle(by_id)
     return sorted(by_id, key=lambda group: group[0].item.lang)
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())
 
 
 class FoldScores(FrozenModel):

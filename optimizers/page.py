@@ -166,6 +166,12 @@ def show_search(view: JobView) -> None:
         if best_prompt is not None:
             where = plain(_which(best_prompt))
             st.markdown(f"**Best prompt so far** · {figure(best_prompt.score)} in {where}")
+            tried = sum(trial.full and trial.fold == best_prompt.fold for trial in trials)
+            if tried > 1:
+                st.caption(
+                    f"Best of {tried:,} on these {counted(best_prompt.items, 'item')}: expect less "
+                    "on others."
+                )
             show_prompts(best_prompt.predictors, key=f"best-{view.id}")
 
 

@@ -31,7 +31,7 @@ from optimizers.watching import (
 from spanlab.base.runtime import quiet
 from spanlab.models import predicting, translate
 from spanlab.models.programs import program_state
-from spanlab.schema import HeldOut, Stage, TunedPredictor, TunedProgram
+from spanlab.schema import HeldOut, Stage, TunedPredictor, TunedProgram, answer_hash
 from spanlab.scoring.claims import JudgedClaim
 
 
@@ -262,6 +262,7 @@ class PromptTuner:
             languages=tuple(sorted({example.item.lang for example in examples})),
             items=len({example.item.id for example in examples}),
             fingerprint=fingerprint(examples),
+            learnt_from=tuple(sorted({answer_hash(example.item) for example in examples})),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             parent=request.detector.program,
             search_score=None if score is None else round(float(score) / 100, 6),

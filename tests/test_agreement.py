@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -20,8 +21,10 @@ from spanlab.scoring.agreement import (
     agreement,
     alpha_interval,
     clustered,
+    edge_share,
     rated,
 )
+from spanlab.scoring.intervals import t_quantile
 from spanlab.text.extents import Extent, merge
 
 Marks = dict[str, list[tuple[int, int]]]
@@ -187,7 +190,7 @@ def test_a_long_answer_is_counted_in_stretches() -> None:
     assert longest == pytest.approx(found, abs=1e-4)  # 1 / n
 
 
-def test_the_interval_of_alpha_comes_from_resampling_the_items() -> None:
+def test_the_interval_of_alpha_leaves_out_items_and_from_three_on_annotators() -> None:
     good = item("good", {"a": [(0, 4)], "b": [(0, 4)]})
     bad = item("bad", {"a": [(0, 4)], "b": [(4, 8)]})
     alone = item("alone", {"a": [(0, 4)]})
@@ -199,10 +202,28 @@ def test_the_interval_of_alpha_comes_from_resampling_the_items() -> None:
     assert once.low == once.alpha == once.high == agreement([bad]).alpha
     both = alpha_interval([good, bad])
     assert both is not None
-    # Of two items a quarter of all samples are twice the one, a quarter twice the other.
-    assert both.high == 1.0
-    assert both.low == pytest.approx(characterwise([bad, bad]))
     assert both.alpha == pytest.approx(characterwise([good, bad]))
+    # Two items say next to nothing: Student's t of one degree of freedom is 12.7.
+    assert (both.low, both.high) == (-1.0, 1.0)
+    marks = {"a": [(0, 4)], "b": [(0, 4)]}
+    many = [item(f"i{n}", {**marks, "b": [(0, 4 - n % 2)]}, length=20) for n in range(20)]
+    two = alpha_interval(many)
+    three = alpha_interval([replace(one, marks={**one.marks, "c": [(4, 8)]}) for one in many])
+    assert two is not None
+    assert three is not None
+    assert two.high - two.low < 0.1 < three.high - three.low  # another third might agree
+    without = [characterwise(many[:at] + many[at + 1 :]) for at in range(20)]
+    half = t_quantile(19) * (19 * np.var(without)) ** 0.5
+    assert (two.low, two.high) == pytest.approx((two.alpha - half, two.alpha + half))
+
+
+def test_edges_are_told_from_marks_of_something_else() -> None:
+    moved = item("moved", {"a": [(0, 4)], "b": [(1, 6)]}, length=20)
+    assert edge_share([moved]) == 1.0
+    other = item("other", {"a": [(0, 4)], "b": [(10, 12)]}, length=20)
+    assert edge_share([other]) == 0.0
+    assert edge_share([moved, other]) == pytest.approx(3 / 9)
+    assert edge_share([item("same", {"a": [(0, 4)], "b": [(0, 4)]}, length=20)]) is None
 
 
 def test_those_who_agree_stand_side_by_side() -> None:

@@ -200,9 +200,15 @@ def find_files(patterns: Sequence[str]) -> list[Path]:
 
 @contextmanager
 def datasets_as_files(arguments: Sequence[str | None]) -> Iterator[list[str]]:
-    """Write datasets named by arguments, and versions, to files that last as long as the block."""
+    """Write datasets named by arguments, and versions, to files that last as long as the block.
+
+    What detectors say of answers that they learnt from is left out, and said.
+    """
+    from spanlab.cli import console
     from spanlab.formats.writers import write
+    from spanlab.schema import LearntAnswers
     from spanlab.storage import Store
+    from spanlab.storage.datasets import summary_of
 
     with TemporaryDirectory() as folder:
         names = [argument or "" for argument in arguments]
@@ -210,7 +216,11 @@ def datasets_as_files(arguments: Sequence[str | None]) -> Iterator[list[str]]:
             if name and not are_files([name]):
                 names[at] = str(Path(folder, f"{at}.jsonl"))
                 with Store.open() as store:
-                    write(store.records(name), Path(names[at]))
+                    learnt = LearntAnswers(summary_of(store, name).settings)
+                    write(map(learnt.set_aside, store.records(name)), Path(names[at]))
+                if name not in arguments[:at]:
+                    for remark in learnt.remarks:
+                        console.say(remark)
         yield names
 
 

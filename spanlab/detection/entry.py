@@ -230,6 +230,10 @@ def _no_searches(_size: PromptSize, _spec: ChosenOptions) -> int:
     return 0
 
 
+def _nothing_learnt(_options: DetectorOptions) -> Iterable[str]:
+    return ()
+
+
 def _no_data(_options: DetectorOptions) -> Iterable[Path]:
     return ()
 
@@ -260,6 +264,8 @@ class DetectorEntry:
             item's passages; none for most.
         data: the files that its findings depend on with these options of its own, such as a trained
             model: certificates are bound to what they hold.
+        learnt: of its model with these options of its own, the ``answer_hash`` of each answer that
+            the model was trained on; empty where nothing was, or it is not known.
         members: for an ensemble, the JSON file of an ``EnsembleSpec``.
         reads_pages: whether it reads web pages, through ``DetectorKit.pages``.
         required: options that have to be set: without them it cannot be built.
@@ -283,6 +289,7 @@ class DetectorEntry:
     estimate: Callable[[PromptSize, ChosenOptions], Iterable[CallEstimate]] = _no_calls
     searches: Callable[[PromptSize, ChosenOptions], int] = _no_searches
     data: Callable[[Any], Iterable[Path]] = _no_data
+    learnt: Callable[[Any], Iterable[str]] = _nothing_learnt
     members: Path | None = None
     reads_pages: bool = False
     required: tuple[str, ...] = ()

@@ -350,25 +350,3 @@ def marked_remarks(store: Store, dataset: str, detectors: Collection[str]) -> tu
             count.add(annotation)
         remarks += [f"{name} {count.remark(dataset)}"] if count.is_nearly_all else []
     return tuple(remarks)
-
-
-def learnt_here(settings: DatasetSettings, annotator: str) -> str | None:
-    """Say that a detector has learnt from reviews of the dataset in which it is judged.
-
-    Returns:
-        A sentence; None if the detector's annotations were made without such a fit.
-    """
-    own = {fit.id: fit for fit in settings.fits}
-    used = [
-        own[str(setup.settings[key])]
-        for setup in settings.setups
-        if setup.annotator == annotator
-        for key in setup.settings
-        if key.endswith(f".{FITTED}") and setup.settings[key] in own
-    ]
-    if not used:
-        return None
-    return (
-        f"{annotator} has learnt from reviews of {len(used[-1].learnt_from):,} of these answers "
-        f"({used[-1].id}): on new answers it is worse than on these"
-    )

@@ -17,12 +17,15 @@ from spanlab.base.errors import UsageError
 from spanlab.base.settings import Settings
 from spanlab.detection import DetectorEntry, installed
 from spanlab.detection.building import program_name
+from spanlab.detection.common.fit_options import FITTED
 from spanlab.detection.entry import entries, entry_of
+from spanlab.detection.fits import fit_named
 from spanlab.detection.request import RunRequest
 from spanlab.detection.spec import DetectorSpec
 from spanlab.models.choice import OPENAI
+from spanlab.models.programs import ProgramRegistry
 from spanlab.models.refusals import recall
-from spanlab.schema import DatasetSettings, DetectorSetup
+from spanlab.schema import DatasetSettings, DetectorSetup, answer_hash
 from spanlab.storage import Store
 
 if TYPE_CHECKING:
@@ -99,7 +102,10 @@ def note_setups(store: Store, request: RunRequest, settings: Settings) -> None:
     Raises:
         NotFoundError: there is no such dataset.
     """
-    new_setups = [setup_of(spec, settings) for spec in request.specs]
+    new_setups = [
+        setup_of(spec, settings).model_copy(update={"learnt_from": seen})
+        for spec, seen in zip(request.specs, _seen(store, request, settings), strict=True)
+    ]
     anew = request.again and request.items is None and request.limit is None
 
     def add_setups(old: DatasetSettings) -> DatasetSettings:
@@ -109,6 +115,38 @@ def note_setups(store: Store, request: RunRequest, settings: Settings) -> None:
         return old.model_copy(update={"setups": (*kept_setups, *added)})
 
     store.change_settings(request.dataset, add_setups)
+
+
+def _seen(store: Store, request: RunRequest, settings: Settings) -> Iterator[tuple[str, ...]]:
+    """Yield for each detector of a run the hashes of the dataset's answers that it learnt from."""
+    own: frozenset[str] = frozenset()
+    for spec in request.specs:
+        learnt = learnt_from(store, spec, settings)
+        if learnt and not own:
+            own = frozenset(answer_hash(record.item) for record in store.records(request.dataset))
+        yield tuple(sorted(learnt & own))
+
+
+def learnt_from(store: Store, spec: DetectorSpec, settings: Settings) -> frozenset[str]:
+    """Return the ``answer_hash`` of all answers that a detector learnt from, as far as is known.
+
+    That is by its trained model, its fit, and its tuned prompt with those that it began from.
+
+    Raises:
+        NotFoundError: it has no such fit or tuned prompt.
+        InputError: its model or its tuned prompt is damaged.
+    """
+    entry = entry_of(spec.detector)
+    options = entry.options.model_validate(spec.options)
+    learnt = set(entry.learnt(options))
+    if fitted := getattr(options, FITTED, ""):
+        learnt.update(fit_named(store, fitted, spec.detector).learnt_from)
+    programs, name = ProgramRegistry(settings.programs), program_name(spec, settings)
+    while name is not None:
+        program = programs.load(name)
+        learnt.update(program.learnt_from)
+        name = program.parent if program.parent in programs else None
+    return frozenset(learnt)
 
 
 def setup_of(spec: DetectorSpec, settings: Settings) -> DetectorSetup:

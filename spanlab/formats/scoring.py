@@ -16,7 +16,15 @@ from spanlab.formats.known.mushroom import LabelsLine
 from spanlab.formats.read_options import ReadOptions, RejectedRecord
 from spanlab.formats.reader import input_error, language
 from spanlab.formats.readers import PlacedRecord, read_placed
-from spanlab.schema import UNDETERMINED, Annotation, AnnotatorKind, Claim, Record, Status
+from spanlab.schema import (
+    UNDETERMINED,
+    Annotation,
+    AnnotatorKind,
+    Claim,
+    Record,
+    Status,
+    relations_of,
+)
 from spanlab.text.extents import Extent, merge
 from spanlab.text.labels import ItemLabels, SoftLabel, flatten, harden, labels_of
 
@@ -115,6 +123,7 @@ def read_placed_claims(
 class _ScoredLine(LabelsLine):
     """A line of a submission or of a published file, as far as a scorer looks at it."""
 
+    model_input: str = ""
     model_output_text: str | None = None
 
     def labels(self) -> ItemLabels:
@@ -137,6 +146,7 @@ class _ScoredLine(LabelsLine):
             hard=tuple(merge(hard)),
             raters=tuple(self._raters(length)),
             length=length,
+            relations=relations_of(self.model_input, self.model_output_text or ""),
         )
 
     def _raters(self, length: int | None) -> Iterator[tuple[Extent, ...]]:

@@ -68,6 +68,8 @@ class MarkAgreement:
 class DetectorQuality:
     """Gathers a detector's quality on the sample of a measurement, item by item.
 
+    It is that on answers which the detector did not learn from.
+
     Args:
         items: the sample.
         repeats: annotators that are the detector again.
@@ -91,10 +93,12 @@ class DetectorQuality:
         at = self._place.get(record.item.id)
         if at is None:
             return
-        detector = finished[plan.annotator]
-        people = [annotation for annotation in finished.values() if is_reviewer(annotation, plan)]
+        people = [annotation for annotation in record.finished if is_reviewer(annotation, plan)]
         self._reviews.update(person.annotator for person in people)
         self._people.add(people)
+        if self._items.seen[at]:  # of which nothing follows for answers that it has not seen
+            return
+        detector = finished[plan.annotator]
         truths = [a for a in words_that_count(record, plan) if a.status is Status.DONE]
         self._count(at, detector, truths, len(record.item.answer))
         placed = tuple(truth for truth in truths if not truth.is_verdict_only)
@@ -136,6 +140,7 @@ class DetectorQuality:
             "agreement": self._people.figures(),
             **shares,
             "calibration": calibration and calibration.model_dump(),
+            "learnt_from": int(self._items.seen.sum()),
             "consistency": self._runs.figures()
             and {"runs": 1 + len(self._repeats), **(self._runs.figures() or {})},
         }
@@ -157,8 +162,10 @@ class DetectorQuality:
         with_any = _with_any(sample)
         if not len(with_any.y):
             return None
-        population = round(float((1 / with_any.pi).sum()))
-        interval = interval_of(estimate_rate(with_any, None, items=max(population, 1)))
+        population = max(round(float((1 / with_any.pi).sum())), 1)
+        # A detector's quality is always meant for other answers, also once all of these are known.
+        quality = estimate_rate(with_any, None, items=population, superpopulation=True)
+        interval = interval_of(quality)
         return None if interval is None else interval.model_dump()
 
 
@@ -184,6 +191,7 @@ def _with_any(sample: ReviewedSample) -> ReviewedSample:
         x=x[has_any],
         x_detector=x[has_any],
         strata=strata,
+        clusters=None if sample.clusters is None else sample.clusters[has_any],
     )
 
 

@@ -10,7 +10,6 @@ import typer
 
 from spanlab.cli import console
 from spanlab.cli.inputs import split_names
-from spanlab.detection.fits import learnt_here
 from spanlab.measure import gating, measurement, sample
 from spanlab.measure.certificate_html import save_certificate
 from spanlab.measure.certificates import certify, read_certificate, stale_because
@@ -25,6 +24,15 @@ class MeasuredUnit(StrEnum):
     ANSWERS = "answers"
     CHARACTERS = "characters"
     CLAIMS = "claims"
+
+
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        help="Field of answers that are not independent, such as meta.session, or none (default: "
+        "those with one question, answer or document)."
+    ),
+]
 
 
 class SampleDesign(StrEnum):
@@ -58,6 +66,7 @@ def measure(
             "uncertainty, or by length (default for characters)."
         ),
     ] = None,
+    cluster: Cluster = None,
     within: Annotated[float, typer.Option(help="Margin of error: .03 for ± 3 points.")] = 0.03,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the order of review.")] = 0,
     reviewers: Annotated[
@@ -103,6 +112,7 @@ def measure(
                 annotator=annotator,
                 unit=unit.value,
                 by=by,
+                cluster=cluster,
                 design=(design or _usual_design(unit)).value,
                 seed=seed,
                 half_width=within,
@@ -121,10 +131,7 @@ def measure(
         measured = measurement.measure(store, dataset)
         if certificate is not None:
             save_certificate(certify(store, dataset), certificate)
-        settings = store.settings(dataset)
     console.write_result(measured, json=as_json)
-    if settings.measurement and (remark := learnt_here(settings, settings.measurement.annotator)):
-        console.say(remark)
 
 
 def gate(
@@ -192,6 +199,7 @@ def rates(
             "labels, and people where an item has none; else the only vote or detector."
         ),
     ] = None,
+    cluster: Cluster = None,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
 ) -> None:
     """Say how often answers are hallucinated, by model or any other field of the items.
@@ -206,5 +214,5 @@ def rates(
     """
     names = [name for name in (annotators or "").split(",") if name]
     with Store.open() as store, console.bar("reading", unit="items") as advance:
-        report = count_rates(store, dataset, by, names, on_progress=advance)
+        report = count_rates(store, dataset, by, names, cluster, on_progress=advance)
     console.write_result(report, json=as_json)

@@ -29,7 +29,6 @@ from spanlab.storage import Store
 from spanlab.storage.datasets import summary_of
 
 _COMMON: Final = 30  # reviewed questions from which a paired comparison is made
-_CHANGED: Final = 10  # … that differ
 
 
 class MeasuredSide(NamedTuple):
@@ -104,7 +103,7 @@ def _compare_on_common(
         for side, place in zip((new, old), places, strict=True)
     ]
     in_both = counted[0] & counted[1]
-    if in_both.sum() < _COMMON or np.count_nonzero((a["y"] != b["y"])[in_both]) < _CHANGED:
+    if in_both.sum() < _COMMON:
         return None
     mean, low, high = paired_interval(a, b, in_both, comparisons, superpopulation=like)
     return RateChange(MeanInterval(mean=mean, low=low, high=high), int(in_both.sum()))
@@ -262,7 +261,9 @@ def _about(found: MeanInterval) -> str:
 
 
 def check_change(new: MeasuredSide, old: MeasuredSide, against: str) -> GateCheck:
-    """Check that a rate is not shown to be higher than another one.
+    """Check that answers like these are not shown to be hallucinated more often than others.
+
+    Two models are compared, not the two samples: of these one is always higher.
 
     Raises:
         UsageError: they count different things, or one has no reviews.
@@ -270,12 +271,12 @@ def check_change(new: MeasuredSide, old: MeasuredSide, against: str) -> GateChec
     units = new.items.plan.unit, old.items.plan.unit
     if units[0] != units[1]:
         raise UsageError(f"one counts {units[0]}, {against!r} counts {units[1]}")
-    change = compare_rates(new, old)
+    change = compare_rates(new, old, like=True)
     if change is None:
         raise UsageError(f"{against!r} has no reviews of its sample yet")
     worse = change.difference.low > 0
-    why = f"{'shown to be higher' if worse else 'not shown to be higher'}, {change.how}"
-    why += _about(change.difference)
+    shown = "shown to be higher" if worse else "not shown to be higher"
+    why = f"{shown} for future answers, {change.how}"
     name = f"no higher than {against}"
     return GateCheck(name, found=change.difference, limit=0.0, passed=not worse, why=why)
 

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind, MeasurementPlan, Record, Status
+import numpy as np
+
+from spanlab.measure.powered import PeopleSpread
+from spanlab.schema import (
+    HALLUCINATED,
+    Annotation,
+    AnnotatorKind,
+    MeasurementPlan,
+    Record,
+    Relations,
+    Status,
+    answer_hash,
+)
 from spanlab.text.labels import hard_of
 
 
@@ -14,7 +26,8 @@ class MeasuredItem(NamedTuple):
     """An item of the population: what the detector says (``f``; ``marked`` by its own decision).
 
     ``y`` of ``x`` is what people say, None where nobody has finished it; ``reviews`` are what each
-    of them says, ``decided_by`` all who finished or skipped it.
+    of them says, ``decided_by`` all who finished or skipped it. ``seen`` says that the detector
+    learnt from this answer.
     """
 
     item_id: str
@@ -29,10 +42,26 @@ class MeasuredItem(NamedTuple):
     skipped: bool
     reviews: tuple[tuple[str, float], ...] = ()
     decided_by: frozenset[str] = frozenset()
+    seen: bool = False
+    relations: Relations = Relations()
 
 
-def measure_item(record: Record, plan: MeasurementPlan, group: str) -> MeasuredItem | None:
-    """Return what a plan measures of a record; None if the detector says nothing of the unit."""
+def measure_item(
+    record: Record,
+    plan: MeasurementPlan,
+    group: str,
+    learnt: Collection[str] = (),
+    relations: Relations = Relations(),  # noqa: B008 - it cannot change
+) -> MeasuredItem | None:
+    """Return what a plan measures of a record; None if the detector says nothing of the unit.
+
+    Args:
+        record: an item of the dataset.
+        plan: of the measurement.
+        group: that the item is in.
+        learnt: the ``answer_hash`` of each answer that the detector learnt from.
+        relations: what the answer has in common with others.
+    """
     detector = record.by(plan.annotator)
     if detector is None or detector.status is not Status.DONE:
         return None
@@ -71,6 +100,8 @@ def measure_item(record: Record, plan: MeasurementPlan, group: str) -> MeasuredI
             for annotation in record.annotations
             if is_reviewer(annotation, plan) and annotation.status is not Status.NOT_ANNOTATED
         ),
+        relations=relations,
+        seen=bool(learnt) and answer_hash(item) in learnt,
     )
 
 
@@ -95,29 +126,22 @@ def is_reviewer(annotation: Annotation, plan: MeasurementPlan) -> bool:
     return annotation.kind is AnnotatorKind.PERSON
 
 
-def between_reviewers(items: Sequence[MeasuredItem]) -> float:
-    """Return the variance of a rate that comes from who reviewed: 0 where nobody reviewed the same.
+def spread_of_people(items: Sequence[MeasuredItem]) -> PeopleSpread | None:
+    """Return how far the rates of those who reviewed these items differ; None for one person.
 
-    How far each reviewer is from the others is their mean difference on items that several
-    reviewed, and counts by the square of their share of the reviews. Where all R reviewed all it is
-    the variance of their rates over R. Who reviewed alone is taken to differ as the others do.
+    Each person's rate is of what they reviewed themselves: who gets what is chance.
     """
-    shares: dict[str, float] = {}
-    apart: dict[str, list[float]] = {}
+    found: dict[str, list[tuple[float, float]]] = {}
     for item in items:
-        k = len(item.reviews)
         for name, y in item.reviews:
-            shares[name] = shares.get(name, 0.0) + 1 / k
-            if k > 1:
-                others = (sum(other for _, other in item.reviews) - y) / (k - 1)
-                apart.setdefault(name, []).append(y - others)
-    if not apart:
-        return 0.0
-    squares = {name: fmean(differences) ** 2 for name, differences in apart.items()}
-    usual, n_people = fmean(squares.values()), len(shares)
-    spread = sum((n / len(items)) ** 2 * squares.get(name, usual) for name, n in shares.items())
-    size = fmean(item.x for item in items)
-    return spread * (n_people - 1) / n_people / size**2
+            found.setdefault(name, []).append((y, item.x))
+    rates = [np.sum(rows, axis=0) for rows in found.values()]
+    if len(rates) < 2:
+        return None
+    variance = float(np.var([y / max(x, 1) for y, x in rates], ddof=1)) / len(rates)
+    reviewed = sum(bool(item.reviews) for item in items)
+    common = all(len(rows) == reviewed for rows in found.values())
+    return PeopleSpread(variance, len(rates), common)
 
 
 def _unit(annotation: Annotation, unit: str, length: int) -> tuple[float, float]:

@@ -20,6 +20,7 @@ from spanlab.measure.sample import (
     MeasuredItems,
     check_plan,
     interval_of,
+    learnt_from,
     marked_share,
     read_measured,
     shown_rate,
@@ -36,7 +37,7 @@ from spanlab.output.tables import (
     figures_of,
     table_of,
 )
-from spanlab.schema import AnnotatorKind, MeasurementPlan, Status
+from spanlab.schema import AnnotatorKind, MeasurementPlan, Status, answer_hash
 from spanlab.scoring.annotator_tables import calibration_table
 from spanlab.scoring.calibration import AnnotatorCalibration, CalibrationTally
 from spanlab.storage import Store
@@ -316,8 +317,15 @@ def _remarks(items: MeasuredItems, suggestions: Mapping[str, int]) -> Iterable[s
     plan = items.plan
     yield f"“Marked by {plan.annotator}” is raw detector output: it includes the detector's errors."
     yield f"Sample: {plan.design}, seed {plan.seed}. Estimate: {METHOD}."
-    if not any(len(item.reviews) > 1 for item in items.items[: items.reviewed]):
-        yield "No item has two reviewers: intervals leave out how far reviewers differ."
+    people = {name for item in items.items[: items.reviewed] for name, _ in item.reviews}
+    if len(people) == 1:
+        yield f"Only {people.pop()} reviewed: how other people would judge is in no interval."
+    if n_seen := int(items.seen.sum()):
+        n_judging = int((~items.seen[items.chosen()]).sum())
+        yield (
+            f"{plan.annotator} learnt from {n_seen:,} of these answers: its marks there are set "
+            f"aside, and {counted(n_judging, 'review')} of other answers judge it."
+        )
     if suggestions.get("shown"):
         yield (
             f"Suggestions in review: {suggestions_in_words(suggestions)}. They bias reviewers "
@@ -386,10 +394,13 @@ def reliability_of(store: Store, dataset: str, plan: MeasurementPlan) -> ResultT
         NotFoundError: there is no such dataset.
     """
     tally = CalibrationTally({plan.annotator: AnnotatorKind.DETECTOR})
+    learnt = learnt_from(store, dataset, plan)
     for record in store.records(dataset):
         people = words_that_count(record, plan)
         detector = record.by(plan.annotator)
-        if detector is not None and any(person.status is Status.DONE for person in people):
+        if detector is None or answer_hash(record.item) in learnt:
+            continue
+        if any(person.status is Status.DONE for person in people):
             as_detector = detector.model_copy(update={"kind": AnnotatorKind.DETECTOR})
             relevant = {"annotations": (as_detector, *people)}
             tally.add(record.model_copy(update=relevant))

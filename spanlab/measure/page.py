@@ -202,8 +202,9 @@ def _offer_plan(summary: DatasetSummary, plan: MeasurementPlan) -> None:
     )
     st.markdown(
         f"**About {needed:,}** of {counted(items, 'item')} must be reviewed for "
-        f"± {_POINTS * plan.half_width:g} points ({guess}); to detect a 5-point difference, "
-        f"{measurement.for_difference:,} on each side.",
+        f"± {_POINTS * plan.half_width:g} points ({guess}); to detect a 5-point difference of "
+        f"future answers, {measurement.for_difference:,} on each side"
+        + (" (more than these)." if measurement.for_difference > items else "."),
     )
     if plan == stored_plan:
         st.caption("This is the plan.")

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.scoring.intervals import Array, t_quantile, wilson
+from spanlab.scoring.intervals import Array, t_quantile, unseen_clusters, wilson
 
 METHOD: Final = (
     "prediction-powered (PPI++, λ tuned; Hájek weights); Wilson interval with the effective number "
@@ -33,7 +33,8 @@ class ReviewedSample:
     """Reviewed items; every array may have draws before its last axis, which has the items.
 
     ``pi`` are the inclusion probabilities, ``x`` the denominators of people, ``x_detector`` those
-    of the detector (None for 1 each); ``strata`` are numbers of groups that were drawn apart.
+    of the detector (None for 1 each); ``strata`` are numbers of groups that were drawn apart, and
+    ``clusters`` those of items that have something in common (None where none have).
     """
 
     y: Array
@@ -42,6 +43,26 @@ class ReviewedSample:
     x: Array | None = None
     x_detector: Array | None = None
     strata: NDArray[np.int_] | None = None
+    clusters: NDArray[np.int_] | None = None
+
+
+class PeopleSpread(NamedTuple):
+    """The variance of the mean of reviewers' own rates, and how many they are.
+
+    ``common`` says that all reviewed the same items; else it has the variance of items in it.
+    """
+
+    variance: float
+    n: int
+    common: bool
+
+
+class Population(NamedTuple):
+    """All items: what the detector says of each, of how much, and their clusters."""
+
+    f: Array
+    x: Array
+    clusters: NDArray[np.int_]
 
 
 class RateEstimate(NamedTuple):
@@ -60,13 +81,14 @@ class RateEstimate(NamedTuple):
     rho: Array
 
 
-def estimate_rate(
+def estimate_rate(  # noqa: PLR0915 - one formula, from top to bottom
     sample: ReviewedSample,
     detector_rate: float | Array | None,
     *,
     items: int,
     superpopulation: bool = False,
-    between: float = 0.0,
+    people: PeopleSpread | None = None,
+    population: Population | None = None,
 ) -> RateEstimate:
     """Return the rate of all items, or of items like these, from those reviewed.
 
@@ -78,8 +100,10 @@ def estimate_rate(
         detector_rate: the share that the detector marked in all items; None for reviews alone.
         items: how many there are in all.
         superpopulation: whether the interval is for answers like these instead of for these.
-        between: the variance that the choice of reviewers brings to the rate; of answers like
-            these alone, as other people would mark them.
+        people: how far the reviewers differ; of answers like these, as other people would mark
+            them. None for one person, of whom nothing follows for others.
+        population: all items; needed for answers like these if the sample has clusters and the
+            detector counts. These answers are drawn one by one, so that clusters change nothing.
 
     Returns:
         Never wider than reviews alone by more than what chance in λ costs: where the detector's
@@ -119,16 +143,61 @@ def estimate_rate(
         theta, variance = np.where(better, moved, rate), np.where(better, corrected, alone)
         lam = np.where(better, tuned, 0.0)
     if superpopulation:
-        variance = variance + s2 + between
-        alone = alone + s2 + between
+        variance = variance + s2
+        alone = alone + s2
     drawn = np.full_like(rate, n / max(1 - n / items, 1e-9) if not superpopulation else n)
     # What the detector saves is counted in reviews: the interval is as wide as its own rate asks.
     n_eff = np.where((rate > 0) & (rate < 1), _divided(rate * (1 - rate), alone), drawn)
     n_eff = np.where((variance > 0) & (alone > 0), n_eff * _divided(alone, variance), n_eff)
     if items <= n and not superpopulation:
         return RateEstimate(rate, rate, rate, np.zeros_like(rate), n_eff, lam, rho)
-    low, high = wilson(theta, np.where(n_eff > 0, n_eff, drawn), n - 1)
+    df: float = n - 1
+    if superpopulation and sample.clusters is not None:
+        parts = w * a
+        if lam > 0:
+            parts = parts - lam * w * _linearised(w, sample.f, x_f)[1]
+        together, number = _clustered(parts, sample.clusters, float(lam), population)
+        together += _undrawn(n, items) if lam > 0 else 0.0
+        # Sizes that differ say already that a cluster may weigh much.
+        unseen = unseen_clusters(w * x / (w * x).sum(), sample.clusters) / (2 if is_ratio else 1)
+        wider = np.maximum(together, variance) + unseen
+        n_eff = np.where(variance > 0, n_eff * _divided(variance, wider), np.minimum(n_eff, number))
+        variance, df = wider, number - 1
+    if superpopulation and people is not None:
+        whole = (
+            variance + people.variance if people.common else np.maximum(variance, people.variance)
+        )
+        n_eff = np.where(variance > 0, n_eff * _divided(variance, whole), n_eff)
+        variance, df = whole, _satterthwaite(float(whole), people, df)
+    low, high = wilson(theta, np.where(n_eff > 0, n_eff, drawn), df)
     return RateEstimate(theta, low, high, variance, n_eff, lam, rho)
+
+
+def _satterthwaite(variance: float, people: PeopleSpread, df: float) -> float:
+    """Return the degrees of freedom of a variance that is partly of a few people."""
+    theirs = min(variance, people.variance)
+    parts = (variance - theirs) ** 2 / max(df, 1) + theirs**2 / (people.n - 1)
+    return variance**2 / parts if parts else df
+
+
+def _clustered(
+    parts: Array, codes: NDArray[np.int_], weight: float, population: Population | None
+) -> tuple[float, int]:
+    """Return the variance of a rate whose parts come in clusters, and how many are reviewed.
+
+    Args:
+        parts: what each reviewed item adds to the rate beyond its mean.
+        codes: the clusters of these.
+        weight: of the detector, whose marks on all items are a part of the rate then.
+        population: all items.
+    """
+    number = len(np.unique(codes))
+    if weight and population is not None:
+        f, x, every = population
+        beyond = (f - f.sum() / x.sum() * x) / x.sum()
+        parts, codes = np.concatenate([parts, weight * beyond]), np.concatenate([codes, every])
+    sums = np.bincount(np.unique(codes, return_inverse=True)[1], parts)
+    return float(np.square(sums).sum()) * number / max(number - 1, 1), number
 
 
 def difference_interval(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from statistics import fmean
 from typing import Final, NamedTuple
+
+import numpy as np
 
 from spanlab.base.errors import UsageError
 from spanlab.measure.measurement import Measurement, measure
@@ -20,6 +22,7 @@ from spanlab.measure.rates import (
     RateGroup,
     RateReport,
     fields_of,
+    relations_by,
     values_of,
 )
 from spanlab.output.figures import sampling_alone
@@ -31,9 +34,12 @@ from spanlab.schema import (
     AnnotatorKind,
     DatasetSummary,
     Record,
+    Relations,
     Status,
+    clusters,
 )
 from spanlab.scoring.comparison import MeanDifference, holm, paired
+from spanlab.scoring.intervals import count_rate
 from spanlab.scoring.report import mean_of
 from spanlab.storage import Store
 from spanlab.storage.datasets import check_annotators, summary_of, with_progress
@@ -54,6 +60,8 @@ class _ItemRates(NamedTuple):
     """The rates of one item, as means over its annotators: None where none of them marks places."""
 
     question: tuple[str, str]
+    relations: Relations
+    length: int
     answers: float
     characters: float | None
     spans: float | None
@@ -66,6 +74,7 @@ def rates(
     dataset: str,
     field: str,
     annotators: Sequence[str] = (),
+    cluster: str | None = None,
     on_progress: Callable[[int], None] | None = None,
 ) -> RateReport:
     """Count hallucinations by a field of the items.
@@ -77,6 +86,7 @@ def rates(
             group has all items, and of their spans those with its label.
         annotators: whose labels count, as ``counted_annotations``; by default those of
             ``default_annotators``.
+        cluster: what answers have in common that are not independent, as ``relations_by`` has it.
         on_progress: called now and then with the number of items read.
 
     Raises:
@@ -91,7 +101,8 @@ def rates(
         names_known = ", ".join(kinds) or "none yet"
         raise UsageError(f"say whose labels count; {dataset!r} has the annotators: {names_known}")
     check_annotators(summary, names)
-    tally = RateTally(field, kinds, names, store.labels(dataset) if field == LABEL else ())
+    labels = store.labels(dataset) if field == LABEL else ()
+    tally = RateTally(field, kinds, names, labels, cluster)
     for record in with_progress(store.records(dataset), on_progress, _REPORT_EVERY):
         tally.add(record)
         if len(tally.values) > MOST_GROUPS:
@@ -140,6 +151,7 @@ class RateTally:
         kinds: all annotators of the dataset.
         annotators: whose labels count, at least one of ``kinds``.
         labels: of the spans, where the field is "label".
+        cluster: as for ``rates``.
 
     Raises:
         UsageError: there is no such field.
@@ -151,8 +163,10 @@ class RateTally:
         kinds: Mapping[str, AnnotatorKind],
         annotators: Sequence[str],
         labels: Sequence[str] = (),
+        cluster: str | None = None,
     ) -> None:
         self._field = field
+        self._related = relations_by(cluster)
         self._kinds = kinds
         self._annotators = tuple(annotators)
         self._values = values_of(field, labels)
@@ -175,7 +189,7 @@ class RateTally:
         self._counted.update(annotation.annotator for annotation in annotations)
         self._unplaced += all(annotation.is_verdict_only for annotation in annotations)
         for value, part in self._values(record):
-            item_rates = _mean_rates(part, self._annotators)
+            item_rates = _mean_rates(part, self._annotators, self._related(record))
             if item_rates is not None:
                 self._groups[value].append(item_rates)
 
@@ -199,6 +213,12 @@ class RateTally:
             remarks=(
                 *((f"{_NO_RATE} {sampling_alone(machines)}",) if machines else ()),
                 *((ONE_ITEM,) if any(group.n == 1 for group in groups) else ()),
+                *(
+                    f"{group.value}: {group.n:,} answers to {group.clusters:,} questions or "
+                    "documents; the intervals count these."
+                    for group in groups
+                    if group.clusters < group.n
+                ),
             ),
         )
 
@@ -251,7 +271,7 @@ def counted_annotations(record: Record, names: Sequence[str]) -> tuple[Annotatio
     return tuple(a for a in finished if a.kind is not AnnotatorKind.PERSON)
 
 
-def _mean_rates(record: Record, names: Sequence[str]) -> _ItemRates | None:
+def _mean_rates(record: Record, names: Sequence[str], relations: Relations) -> _ItemRates | None:
     item = record.item
     finished = counted_annotations(record, names)
     if not finished:
@@ -262,9 +282,11 @@ def _mean_rates(record: Record, names: Sequence[str]) -> _ItemRates | None:
     claims = [_claims(annotation) for annotation in finished if annotation.claims]
     return _ItemRates(
         question=(item.lang, item.question),
+        relations=relations,
+        length=length,
         answers=fmean(bool(annotation.hallucinated) for annotation in finished),
         characters=fmean(sizes) if marked else None,
-        spans=fmean(1000 * len(extents) / length for extents in marked) if marked else None,
+        spans=fmean(map(len, marked)) if marked else None,
         claims=fmean(claims) if claims else None,
         labels=frozenset(
             span.label for annotation in finished for span in annotation.spans if span.label
@@ -278,22 +300,38 @@ def _claims(annotation: Annotation) -> float:
 
 def _group(value: str, counted: Sequence[_ItemRates]) -> RateGroup:
     labels = Counter(label for item_rates in counted for label in sorted(item_rates.labels))
+    codes = clusters([item_rates.relations for item_rates in counted])
+
+    def mean(values: Iterable[float | None]) -> MeanInterval | None:
+        known = [(v, code) for v, code in zip(values, codes, strict=True) if v is not None]
+        return mean_of(*zip(*known, strict=True)) if known else None
+
     return RateGroup(
         value=value,
         n=len(counted),
+        clusters=len(set(codes)),
         rates=GroupRates(
-            mean_of([item_rates.answers for item_rates in counted]),
-            _mean_of_known([item_rates.characters for item_rates in counted]),
-            _mean_of_known([item_rates.spans for item_rates in counted]),
-            _mean_of_known([item_rates.claims for item_rates in counted]),
+            mean_of([item_rates.answers for item_rates in counted], codes),
+            mean(item_rates.characters for item_rates in counted),
+            _span_rate(counted, codes),
+            mean(item_rates.claims for item_rates in counted),
         ),
         labels={label: count / len(counted) for label, count in labels.most_common()},
     )
 
 
-def _mean_of_known(values: Sequence[float | None]) -> MeanInterval | None:
-    known = [value for value in values if value is not None]
-    return mean_of(known) if known else None
+def _span_rate(counted: Sequence[_ItemRates], codes: Sequence[int]) -> MeanInterval | None:
+    """Return the spans per 1,000 characters of all answers together."""
+    rows = [
+        (item.spans, item.length, code)
+        for item, code in zip(counted, codes, strict=True)
+        if item.spans is not None
+    ]
+    if not rows:
+        return None
+    counts, lengths, of = (np.array(column) for column in zip(*rows, strict=True))
+    mean, low, high = (1000 * end for end in count_rate(counts, lengths, of))
+    return MeanInterval(mean=mean, low=low, high=high)
 
 
 def _pairs(groups: Mapping[str, Sequence[_ItemRates]]) -> list[RateDifference]:

@@ -29,6 +29,8 @@ from spanlab.schema import (
     Interval,
     Item,
     Record,
+    Relations,
+    relations_in,
 )
 from spanlab.scoring.comparison import MeanDifference
 from spanlab.scoring.files import difference_cells
@@ -72,10 +74,14 @@ class GroupRates(NamedTuple):
 
 @dataclass(frozen=True)
 class RateGroup:
-    """The items of one value of the field; ``labels`` are the shares of answers by label."""
+    """The items of one value of the field; ``labels`` are the shares of answers by label.
+
+    The ``n`` answers are in so many ``clusters``: those with one question, answer or document.
+    """
 
     value: str
     n: int
+    clusters: int
     rates: GroupRates
     labels: Mapping[str, float]
 
@@ -198,6 +204,7 @@ class RateReport(ResultViews):
 
 NOTHING_THERE: Final = "(none)"
 LABEL: Final = "label"
+NO_CLUSTERS: Final = "none"
 Values: TypeAlias = Callable[[Record], Iterable[tuple[str, Record]]]  # by value, what counts
 _MODEL: Final = {"model", "modelid", "modelname", "llm", "generator"}  # letters of a field's name
 
@@ -236,6 +243,24 @@ def values_of(field: str, labels: Sequence[str] = ()) -> Values:
         UsageError: there is no such field.
     """
     return _by_label(labels) if field == LABEL else _by_field(field)
+
+
+def relations_by(cluster: str | None) -> Callable[[Record], Relations]:
+    """Return a function that says what an answer has in common with others.
+
+    Args:
+        cluster: a field, as in ``values_of``, whose values are what is common; "none" for nothing;
+            None for the question, the answer and the passages.
+
+    Raises:
+        UsageError: there is no such field.
+    """
+    if cluster is None:
+        return lambda record: relations_in(record.item)
+    if cluster == NO_CLUSTERS:
+        return lambda record: Relations()
+    read = _by_field(cluster)
+    return lambda record: Relations(hash(next(iter(read(record)))[0]))
 
 
 def _by_label(labels: Sequence[str]) -> Values:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.base.errors import UsageError
-from spanlab.measure.items import MeasuredItem, between_reviewers, measure_item
-from spanlab.measure.powered import RateEstimate, ReviewedSample, estimate_rate
-from spanlab.measure.rates import values_of
+from spanlab.measure.items import MeasuredItem, measure_item, spread_of_people
+from spanlab.measure.powered import Population, RateEstimate, ReviewedSample, estimate_rate
+from spanlab.measure.rates import relations_by, values_of
 from spanlab.measure.sampling import (
     Array,
     cautious_rho,
@@ -26,13 +26,21 @@ from spanlab.measure.sampling import (
 )
 from spanlab.output.figures import counted, figure
 from spanlab.output.tables import MeanInterval
-from spanlab.schema import AnnotatorKind, DatasetSummary, MeasurementPlan, Record, Status
+from spanlab.schema import (
+    AnnotatorKind,
+    DatasetSummary,
+    MeasurementPlan,
+    Record,
+    Status,
+    clusters,
+)
 from spanlab.storage import Store
 from spanlab.storage.datasets import check_annotators, summary_of
 
 Flags = NDArray[np.bool_]
 ALL: Final = "all"  # the group of all items
 _MOST_GROUPS: Final = 30
+_FEWEST_UNSEEN: Final = 10  # reviewed answers that taught the detector nothing, to use its marks
 
 
 class MeasuredItems:
@@ -40,15 +48,24 @@ class MeasuredItems:
 
     Answers of several groups to one question come together, so that groups are compared on the
     same questions: then questions are what is drawn.
+
+    Args:
+        records: the items of the dataset.
+        plan: of the measurement.
+        learnt: the ``answer_hash`` of each answer that the detector learnt from. It is right there
+            more often than elsewhere, so that its marks on these say nothing of the others.
     """
 
-    def __init__(self, records: Iterable[Record], plan: MeasurementPlan) -> None:
-        self.plan = plan
+    def __init__(
+        self, records: Iterable[Record], plan: MeasurementPlan, learnt: Collection[str] = ()
+    ) -> None:
+        self.plan, self._learnt = plan, learnt
         read = values_of(plan.by) if plan.by else None
+        related = relations_by(plan.cluster)
         items, self.left_out = [], 0
         for record in records:
             group = ALL if read is None else next(iter(read(record)))[0]
-            item = measure_item(record, plan, group)
+            item = measure_item(record, plan, group, learnt, related(record))
             if item is None:
                 self.left_out += 1
             else:
@@ -73,15 +90,34 @@ class MeasuredItems:
         self.groups = groups if plan.by else []
         self.codes = np.array([groups.index(item.group) for item in self.items], dtype=int)
         _, self.questions = np.unique([names[at] for at in order], return_inverse=True)
+        self.clusters = np.array(clusters([item.relations for item in self.items]), dtype=int)
         self.waiting = np.zeros(len(items), dtype=bool)  # for people who have not come that far
 
     @cached_property
     def columns(self) -> Mapping[str, Array]:
-        """The figures of each item, as arrays; y is NaN where nobody has finished it."""
-        return {
+        """The figures of each item, as arrays; y is NaN where nobody has finished it.
+
+        Of an answer that the detector learnt from ``f`` is what it says of the others of the group
+        on average, which tells nothing of this one: so it corrects the rate by the others alone,
+        without bias since what is reviewed is drawn evenly.
+        """
+        columns = {
             name: np.array([getattr(item, name) for item in self.items], dtype=float)
             for name in ("y", "x", "f", "size", "skipped")
         }
+        if self.seen.any():
+            f, size = (
+                np.bincount(self.codes, np.where(self.seen, 0, columns[name]))
+                for name in ("f", "size")
+            )
+            usual = (f / np.maximum(size, 1))[self.codes]
+            columns["f"] = np.where(self.seen, usual * columns["size"], columns["f"])
+        return columns
+
+    @cached_property
+    def seen(self) -> Flags:
+        """Whether the detector learnt from each item."""
+        return np.array([item.seen for item in self.items], dtype=bool)
 
     @cached_property
     def reviewed(self) -> int:
@@ -104,7 +140,10 @@ class MeasuredItems:
         """Replace an item of the sample after its annotations have changed."""
         for at, item in enumerate(self.items):
             if item.item_id == record.item.id:
-                self.items[at] = measure_item(record, self.plan, item.group) or item
+                self.items[at] = (
+                    measure_item(record, self.plan, item.group, self._learnt, item.relations)
+                    or item
+                )
         for name in ("columns", "reviewed"):
             self.__dict__.pop(name, None)
 
@@ -150,6 +189,9 @@ class MeasuredItems:
             return None
         total = values["size"][inside].sum()
         marked = values["f"][inside].sum() / total if total else 0.0
+        if self.seen.any():
+            few = (~self.seen[chosen]).sum() < _FEWEST_UNSEEN
+            alone = alone or few or not self.plan.is_even
         sample = self.sample(chosen, inside, values, n)
         items = len(np.unique(self.questions[inside])) if group is None else int(inside.sum())
         return estimate_rate(
@@ -157,7 +199,10 @@ class MeasuredItems:
             None if alone else marked,
             items=items,
             superpopulation=like,
-            between=between_reviewers([self.items[at] for at in chosen]) if like else 0.0,
+            population=Population(
+                values["f"][inside], values["size"][inside], self.clusters[inside]
+            ),
+            people=spread_of_people([self.items[at] for at in chosen]) if like else None,
         )
 
     def chosen(self, group: str | None = None, n: int | None = None) -> NDArray[np.intp]:
@@ -179,11 +224,14 @@ class MeasuredItems:
         n = self.reviewed if n is None else n
         picked = {name: values[name][chosen] for name in ("y", "f", "x", "size")}
         strata = self.codes[chosen] if self.plan.design == "stratified" and inside.all() else None
-        units, place = np.unique(self.questions[chosen], return_inverse=True)
+        codes = self.clusters[chosen]
+        units, first, place = np.unique(
+            self.questions[chosen], return_index=True, return_inverse=True
+        )
         if inside.all() and len(units) < len(chosen):
             picked = {name: np.bincount(place, v).astype(float) for name, v in picked.items()}
             pi = np.full(len(units), len(units) / len(np.unique(self.questions)))
-            strata = None
+            strata, codes = None, codes[first]
         else:
             pi = self._odds_among(n)[chosen] * len(chosen) / max(inside[:n].sum(), 1)
         pi = np.clip(pi, 1e-9, 1)
@@ -194,6 +242,7 @@ class MeasuredItems:
             x=picked["x"],
             x_detector=picked["size"],
             strata=strata,
+            clusters=codes if len(np.unique(codes)) < len(codes) else None,
         )
 
     @property
@@ -239,6 +288,7 @@ def check_plan(store: Store, dataset: str, plan: MeasurementPlan) -> None:
         raise UsageError("a stratified sample needs the field of its groups: --by lang")
     if plan.by:
         values_of(plan.by)
+    relations_by(plan.cluster)
 
 
 def measurable(store: Store, dataset: str) -> tuple[str, ...]:
@@ -269,6 +319,13 @@ def _voters(store: Store, summary: DatasetSummary) -> Mapping[str, set[str]]:
             if annotation.kind is AnnotatorKind.VOTE:
                 voters[annotation.annotator].update(annotation.voters)
     return voters
+
+
+def learnt_from(store: Store, dataset: str, plan: MeasurementPlan) -> frozenset[str]:
+    """Return which answers the measured detector, or those that a vote is of, learnt from."""
+    summary = summary_of(store, dataset)
+    voters = _voters(store, summary).get(plan.annotator, set())
+    return summary.settings.learnt_by({plan.annotator, *voters})
 
 
 def measurement_queue(store: Store, dataset: str) -> tuple[str, ...]:
@@ -307,7 +364,7 @@ def read_measured(store: Store, dataset: str, plan: MeasurementPlan | None = Non
         raise UsageError(
             f"{dataset!r} has no measurement yet: spanlab measure {dataset} --annotator NAME"
         )
-    items = MeasuredItems(store.records(dataset), plan)
+    items = MeasuredItems(store.records(dataset), plan, learnt_from(store, dataset, plan))
     if not items.items:
         raise UsageError(f"{plan.annotator!r} has finished no item of {dataset!r}")
     if len(items.groups) > _MOST_GROUPS:

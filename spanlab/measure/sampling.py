@@ -121,17 +121,23 @@ def reviews_for(half_width: float, rate: float, rho: float = 0.0, *, items: int 
 def reviews_for_difference(
     difference: float, rate: float, rho: float = 0.0, *, power: float = 0.9, items: int = 0
 ) -> int:
-    """Return how many reviews of each of two sides show a difference of rates.
+    """Return how many reviews of each of two sides show a difference of rates of answers like them.
 
     Args:
         difference: that is to be found, such as .05.
         rate: of the lower side.
         rho: the correlation of the detector's marks with people's.
         power: how often it is to be found, by a 95 % interval that does not hold 0.
-        items: how many each side has in all, 0 for answers like these.
+        items: how many each side has in all, 0 for as many as are needed.
+
+    Returns:
+        The reviews; more than ``items`` where so many answers, all reviewed, cannot show it.
     """
     z = _Z + NormalDist().inv_cdf(power)
     spread = sum(side * (1 - side) for side in (rate, min(rate + difference, 1)))
-    n = z**2 * spread * (1 - rho**2) / difference**2
-    n *= 1.1  # λ and the spread are estimated, too
-    return max(ceil(n / (1 + n / items) if items else n), 10)
+    wanted = difference**2 / z**2 / 1.1  # λ and the spread are estimated, too
+    by_chance = spread / items if items else 0.0  # which answers there are
+    if by_chance >= wanted:
+        return ceil(spread / wanted)
+    unread = spread * (1 - rho**2)
+    return max(ceil(unread / (wanted - by_chance + (unread / items if items else 0.0))), 10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,10 +13,10 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, JsonValue, model_validator
 
 from spanlab.base.fields import FrozenModel, Name, unique
-from spanlab.schema.fits import DetectorFit
+from spanlab.schema.fits import DetectorFit, answer_hash
 from spanlab.schema.questions import Question
 from spanlab.schema.queue import AssignedShare
-from spanlab.schema.record import Annotation, AnnotatorKind, Status
+from spanlab.schema.record import Annotation, AnnotatorKind, Record, Status
 
 
 class SpanLabel(FrozenModel):
@@ -111,7 +112,9 @@ class MeasurementPlan(FrozenModel):
     ``unit`` is what is counted, ``by`` a field of the items whose values are told apart. ``design``
     (of "length", odds go with the root of an answer's length, which is usual for characters) and
     ``seed`` fix the one order of review. ``half_width`` is how exact the rate is to be, as a
-    share. ``reviewers`` are those whose word counts, everybody's who is a person if empty.
+    share. ``cluster`` is a field whose values have answers in common that are not independent, or
+    "none"; None for those with one question, answer or document. ``reviewers`` are those whose word
+    counts, everybody's who is a person if empty.
     ``definition`` says what counts as hallucinated, ``model`` what answers for the detector.
     """
 
@@ -121,6 +124,7 @@ class MeasurementPlan(FrozenModel):
     design: Literal["uniform", "stratified", "uncertainty", "length"] = "uniform"
     seed: Annotated[int, Field(ge=0)] = 0
     half_width: Annotated[float, Field(gt=0, lt=0.5)] = 0.03
+    cluster: Annotated[str, Field(max_length=200)] | None = None
     show_suggestions: bool = False
     reviewers: tuple[Name, ...] = ()
     definition: Annotated[str, Field(max_length=2_000)] = "no passage or known fact supports it"
@@ -159,13 +163,16 @@ class DetectorSetup(FrozenModel):
     """How a detector was set up when it annotated a dataset.
 
     ``settings`` is all that its findings depend on, by dotted names; ``prompts`` a hash of its
-    prompts, tuned ones included; ``version`` that of spanlab.
+    prompts, tuned ones included; ``version`` that of spanlab. ``learnt_from`` has the
+    ``answer_hash`` of the answers of the dataset that its model, prompt or fit was made or chosen
+    by: what it says of these is no measure of it.
     """
 
     annotator: Name
     version: str
     settings: dict[str, JsonValue]
     prompts: str
+    learnt_from: tuple[str, ...] = ()
 
     @property
     def models(self) -> dict[str, JsonValue]:
@@ -253,6 +260,12 @@ class DatasetSettings(FrozenModel):
     def fit_in_use(self, detector: str) -> DetectorFit | None:
         """Return the fit that runs of a detector over the dataset use, None for none."""
         return next((fit for fit in self.fits if fit.in_use and fit.detector == detector), None)
+
+    def learnt_by(self, annotators: Iterable[str]) -> frozenset[str]:
+        """Return the ``answer_hash`` of the dataset's answers that any of these learnt from."""
+        named = set(annotators)
+        setups = (setup for setup in self.setups if setup.annotator in named)
+        return frozenset(each for setup in setups for each in setup.learnt_from)
 
     def missing(self, annotation: Annotation) -> tuple[str, ...]:
         """Return what an annotation does not answer though it is asked and required, in words."""
@@ -344,3 +357,40 @@ class DatasetSummary:
     def kinds(self) -> dict[str, AnnotatorKind]:
         """The kind of each annotator, by name, the oldest first."""
         return {annotator.name: annotator.kind for annotator in self.annotators}
+
+
+class LearntAnswers:
+    """Sets aside what detectors say of answers that they learnt from: it is no measure of them.
+
+    ``counts`` has how many annotations were set aside, by annotator.
+    """
+
+    def __init__(self, settings: DatasetSettings) -> None:
+        learners = {setup.annotator for setup in settings.setups if setup.learnt_from}
+        self._learnt = {name: settings.learnt_by([name]) for name in learners}
+        self.counts: Counter[str] = Counter()
+
+    def set_aside(self, record: Record) -> Record:
+        """Return an item without the annotations of detectors, and votes of them, that it taught.
+
+        Gold labels, people and all others stay.
+        """
+        if not self._learnt:
+            return record
+        answer = answer_hash(record.item)
+        taught = {name for name, learnt in self._learnt.items() if answer in learnt}
+        out = [a for a in record.annotations if taught & {a.annotator, *a.voters}]
+        if not out:
+            return record
+        self.counts.update(annotation.annotator for annotation in out)
+        kept = tuple(a for a in record.annotations if a not in out)
+        return record.model_copy(update={"annotations": kept})
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was set aside, a sentence for each annotator."""
+        return tuple(
+            f"{name} learnt from {n:,} of these answers: they are set aside, as they say nothing "
+            "of how it does on others."
+            for name, n in sorted(self.counts.items())
+        )

@@ -12,6 +12,7 @@ from spanlab.base.fields import Count, FrozenModel, Name
 
 PROGRAM_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 ProgramName = Annotated[str, StringConstraints(pattern=rf"^{PROGRAM_NAME.pattern}$")]
+_SIGNIFICANT = 0.05
 Demo = dict[str, JsonValue]  # a field's name and its value; "augmented" marks a bootstrapped one
 
 
@@ -60,15 +61,16 @@ class HeldOut(FrozenModel):
 
     @property
     def better(self) -> bool:
-        """Whether the tuned prompt is better beyond doubt: the whole interval above 0."""
-        return self.difference.low > 0
+        """Whether the tuned prompt is better beyond doubt: by a test with p below .05."""
+        return self.p < _SIGNIFICANT and self.difference.mean > 0
 
 
 class TunedProgram(FrozenModel):
     """A tuned prompt of one detector, or of one ``member`` of an ensemble, and its origin.
 
     ``fingerprint`` identifies the labelled items it was tuned on (see
-    ``optimizers.examples.fingerprint``). ``parent`` is the program that the search began from.
+    ``optimizers.examples.fingerprint``), and ``learnt_from`` has the ``answer_hash`` of each.
+    ``parent`` is the program that the search began from.
     ``held_out`` is None where no items were held out, so that it was never measured.
     """
 
@@ -83,6 +85,7 @@ class TunedProgram(FrozenModel):
     languages: tuple[str, ...]
     items: Count
     fingerprint: str
+    learnt_from: tuple[str, ...] = ()
     created: str
     parent: ProgramName | None = None
     member: Name | None = None

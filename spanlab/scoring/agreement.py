@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -20,8 +20,9 @@ from spanlab.base.fields import FrozenModel
 from spanlab.output.tables import MeanInterval
 from spanlab.schema import AnnotatorKind, Record, Verdict
 from spanlab.scoring.claims import coarse
-from spanlab.scoring.report import Table, interval, mean_of, weights
-from spanlab.text.extents import Extent, coverage
+from spanlab.scoring.intervals import t_quantile
+from spanlab.scoring.report import Table, mean_of
+from spanlab.text.extents import Extent, coverage, intersection, merge, size
 from spanlab.text.labels import hard_of
 
 
@@ -156,18 +157,69 @@ def agreement(items: Iterable[ItemMarks], *, with_pairs: bool = True) -> Agreeme
 
 
 def alpha_interval(items: Iterable[ItemMarks]) -> AlphaInterval | None:
-    """Measure alpha as ``agreement`` does, with its 95 % bootstrap interval over the items.
+    """Measure alpha as ``agreement`` does, with its 95 % interval.
+
+    A jackknife leaves out one item at a time, and from three annotators on one annotator at a time:
+    then the interval is for other items and other annotators like these, else for these two alone
+    (Student's t with Satterthwaite's degrees of freedom).
 
     Returns:
         None where alpha is undefined, as without an item that two annotators finished.
     """
-    table = np.array([_coincidences(item) for item in items if len(item.marks) > 1])
+    rated = [item for item in items if len(item.marks) > 1]
+    table = np.array([_coincidences(item) for item in rated])
     alpha = _alpha(table.sum(axis=0)) if len(table) else None
     if alpha is None:
         return None
-    samples = [_alphas(drawn @ table) for drawn in weights(len(table), "alpha")]
-    low, high = interval(np.concatenate(samples))
+    names = sorted({name for item in rated for name in item.marks})
+    without_one = [_alphas(table.sum(axis=0) - table)]
+    if len(names) > 2:
+        without_one.append(_alphas(np.array([_without(rated, name) for name in names])))
+    parts = [_jackknife(alphas) for alphas in without_one]
+    variance = sum(part for part, _ in parts)
+    df = variance**2 / sum(part**2 / df for part, df in parts) if variance else 1.0
+    half = t_quantile(df) * variance**0.5
+    low, high = max(alpha - half, -1.0), min(alpha + half, 1.0)
     return AlphaInterval(n=len(table), alpha=alpha, low=low, high=high)
+
+
+def _without(items: Sequence[ItemMarks], name: str) -> NDArray[np.float64]:
+    """Return the sums of coincidences without an annotator's marks."""
+    sums = np.zeros(3)
+    for item in items:
+        others = {other: marks for other, marks in item.marks.items() if other != name}
+        if len(others) > 1:
+            sums += _coincidences(replace(item, marks=others))
+    return sums
+
+
+def _jackknife(without_one: NDArray[np.float64]) -> tuple[float, int]:
+    """Return the variance of a figure by its values without each part, and degrees of freedom."""
+    known = without_one[~np.isnan(without_one)]
+    n = len(known)
+    variance = (n - 1) / n * float(np.square(known - known.mean()).sum()) if n > 1 else 0.0
+    return variance, max(n - 1, 1)
+
+
+def edge_share(items: Iterable[ItemMarks]) -> float | None:
+    """Return which share of what pairs of annotators mark differently is edges of common marks.
+
+    Of the characters that one of two marks and the other does not, those count as edges that stand
+    in one run with characters that both mark: the two mean the same mistake. The others are marks
+    of something else.
+
+    Returns:
+        A share in [0, 1]; None where no two annotators differ.
+    """
+    edges = others = 0
+    for item in items:
+        for one, other in combinations(item.marks.values(), 2):
+            common = intersection(one, other)
+            for run in merge([*one, *other]):
+                both = size(intersection([run], common))
+                differing = run.end - run.start - both
+                edges, others = (edges + differing, others) if both else (edges, others + differing)
+    return edges / (edges + others) if edges + others else None
 
 
 def verdict_alpha(claims: Iterable[Sequence[Verdict]]) -> float | None:

@@ -22,7 +22,12 @@ from spanlab.output.tables import (
     table_of,
 )
 from spanlab.schema import ADJUDICATED, AnnotatorKind
-from spanlab.scoring.agreement import AgreementReport, AnnotatorPair, LanguageAgreement
+from spanlab.scoring.agreement import (
+    AgreementReport,
+    AlphaInterval,
+    AnnotatorPair,
+    LanguageAgreement,
+)
 from spanlab.scoring.answer_scores import (
     ANSWER_SCORES,
     HALLUCINATED_ANSWERS,
@@ -58,7 +63,12 @@ _ALPHA: Final = (
     "where it is undefined: all marked everything, or all nothing."
 )
 AgreedOn = (
-    AgreementReport | LanguageAgreement | AnswerAgreement | VerdictAgreement | ResponseAgreement
+    AgreementReport
+    | AlphaInterval
+    | LanguageAgreement
+    | AnswerAgreement
+    | VerdictAgreement
+    | ResponseAgreement
 )
 
 
@@ -220,6 +230,8 @@ def alpha_table(
 
 
 def _alpha(agreed: AgreedOn | None) -> tuple[Cell, Cell]:
+    if isinstance(agreed, AlphaInterval) and agreed.n > 1:
+        return MeanInterval(mean=agreed.alpha, low=agreed.low, high=agreed.high), agreed.n
     return (None, 0) if agreed is None else (agreed.alpha, agreed.n)
 
 

@@ -14,12 +14,21 @@ from spanlab.output.tables import ResultTable, ResultViews
 from spanlab.schema import (
     AnnotatorKind,
     DatasetSettings,
+    LearntAnswers,
     QueueCursor,
     QueuePage,
     QueueQuery,
     Record,
 )
-from spanlab.scoring.agreement import AgreementReport, ItemMarks, agreement, pairwise_ious, rated
+from spanlab.scoring.agreement import (
+    AgreementReport,
+    ItemMarks,
+    agreement,
+    alpha_interval,
+    edge_share,
+    pairwise_ious,
+    rated,
+)
 from spanlab.scoring.annotator_tables import AgreedOn, ScoredAnnotator, alpha_table
 from spanlab.scoring.answer_scores import AnswerComparison, AnswerTally
 from spanlab.scoring.calibration import (
@@ -41,6 +50,8 @@ from spanlab.text.labels import ItemLabels, labels_in, labels_of
 EVERYTHING = "mark everything"
 NOTHING = "mark nothing"
 Order = Literal["disagreement", "import"]
+_PEOPLE = (AnnotatorKind.PERSON,)
+_INDEPENDENT = (AnnotatorKind.PERSON, AnnotatorKind.DETECTOR)
 _LOOKED_AT = 500  # items among which analyses look for their data
 _REPORT_EVERY = 100  # items between two calls of `on_progress`
 
@@ -56,6 +67,7 @@ class DatasetComparison(ResultViews):
     it is asked for. ``scores`` are of spans, on items where both mark places; ``answers`` are the
     scores and agreement of verdicts on whole answers. ``labels`` has those that give labels where
     the reference does. ``responses`` are what annotators agree on of what the dataset asks.
+    ``remarks`` say whose marks on which answers are set aside.
     """
 
     n_items: int
@@ -70,6 +82,7 @@ class DatasetComparison(ResultViews):
     labels: Mapping[str, Confusion]
     calibrations: tuple[AnnotatorCalibration, ...]
     responses: tuple[QuestionAgreement, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @cached_property
     def everybody(self) -> AgreementReport:
@@ -79,12 +92,12 @@ class DatasetComparison(ResultViews):
     @cached_property
     def persons(self) -> AgreementReport:
         """Agreement of persons; without pairs."""
-        return self._agreement(AnnotatorKind.PERSON)
+        return self._agreement(*_PEOPLE)
 
     @cached_property
     def independent(self) -> AgreementReport:
         """Agreement of persons and detectors, who copied no labels of each other; no pairs."""
-        return self._agreement(AnnotatorKind.PERSON, AnnotatorKind.DETECTOR)
+        return self._agreement(*_INDEPENDENT)
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return Krippendorff's alpha of people, and of people and detectors."""
@@ -94,7 +107,11 @@ class DatasetComparison(ResultViews):
                 (f"characters, {row.lang}", persons.get(row.lang), row)
                 for row in self.independent.languages
             ),
-            ("characters", self.persons, self.independent),
+            (
+                "characters",
+                alpha_interval(self._marks_of(*_PEOPLE)) or self.persons,
+                alpha_interval(self._marks_of(*_INDEPENDENT)) or self.independent,
+            ),
             ("whole answers", self.answers.persons, self.answers.independent),
             ("verdicts on claims", self.claims.persons, self.claims.independent),
             *(
@@ -104,7 +121,13 @@ class DatasetComparison(ResultViews):
         ]
         spans = any(response.of_spans for response in self.responses)
         remarks = (*((ALPHAS,) if self.responses else ()), *((MATCHED,) if spans else ()))
-        return (alpha_table(lines, remarks),)
+        edges, apart = edge_share(self._marks_of(*_PEOPLE)), ""
+        if edges is not None:
+            apart = (
+                f"Of the characters that people mark differently {edges:.0%} are edges of marks "
+                "that they have in common; the others are marks of something else."
+            )
+        return (alpha_table(lines, (*self.remarks, *filter(None, (apart,)), *remarks)),)
 
     def figures(self) -> dict[str, Any]:
         """Return the figures of agreement, those of all pairs included."""
@@ -134,15 +157,20 @@ class DatasetComparison(ResultViews):
             }
             for response in self.responses
         }
+        for name, kinds in (("people", _PEOPLE), ("people and detectors", _INDEPENDENT)):
+            found = alpha_interval(self._marks_of(*kinds))
+            groups[name]["characters"]["interval"] = found and [found.low, found.high]
         return {"alpha": groups, "pairs": pairs, **({"questions": questions} if questions else {})}
 
     def _agreement(self, *kinds: AnnotatorKind) -> AgreementReport:
+        return agreement(self._marks_of(*kinds), with_pairs=False)
+
+    def _marks_of(self, *kinds: AnnotatorKind) -> list[ItemMarks]:
         names = {name for name, kind in self.kinds.items() if kind in kinds}
-        chosen = (
+        return [
             replace(item, marks={name: item.marks[name] for name in item.marks if name in names})
             for item in self.marks
-        )
-        return agreement(chosen, with_pairs=False)
+        ]
 
 
 def compare_dataset(
@@ -170,8 +198,9 @@ def compare_dataset(
     check_annotators(summary, [] if reference is None else [reference])
     records = with_progress(sample_records(store, dataset, limit), on_progress, _REPORT_EVERY)
     kinds = summary.kinds
-    comparison = compare_records(records, kinds, reference, summary.settings)
-    return replace(comparison, n_items=summary.n_items)
+    learnt = LearntAnswers(summary.settings)
+    comparison = compare_records(map(learnt.set_aside, records), kinds, reference, summary.settings)
+    return replace(comparison, n_items=summary.n_items, remarks=learnt.remarks)
 
 
 def compare_records(

@@ -14,8 +14,10 @@ from spanlab.scoring.report import (
     Table,
     bootstrap,
     by_language,
+    codes_of,
+    difference_intervals,
     flipped,
-    interval,
+    macro_intervals,
     macro_mean,
     means,
     p_value,
@@ -27,7 +29,8 @@ from spanlab.scoring.spans import METRICS, ItemScore, PerMetric
 class MeanDifference(FrozenModel):
     """Mean of the first system minus mean of the second.
 
-    Above 0 the first is better. ``low`` and ``high`` are the 95 % paired bootstrap interval.
+    Above 0 the first is better. ``low`` and ``high`` are the 95 % paired bootstrap interval, which
+    is no point (see ``difference_intervals``).
     ``p`` in (0, 1] is the chance of a difference at least this far from 0 if the two were
     equally good (paired permutation test, two-sided, to about 0.0005); equal scores on all items
     give 1.
@@ -85,17 +88,21 @@ def compare(a: ScoreReport, b: ScoreReport) -> ReportComparison:
         )
     observed: list[Table] = []
     resampled: list[Table] = []
+    ends: list[Table] = []
     signed: list[Table] = []
     languages: list[LanguageDifferences] = []
     for lang, members in by_language(common).items():
         table = values(members) - values([_same(item, theirs[item.id]) for item in members])
+        codes = codes_of([item.cluster or item.id for item in members])
         observed.append(means(table))
-        resampled.append(bootstrap(table, lang))
-        signed.append(flipped(table, lang))
-        differences = _differences(observed[-1], resampled[-1], signed[-1])
+        resampled.append(bootstrap(table, lang, codes))
+        ends.append(difference_intervals(table, resampled[-1], codes))
+        signed.append(flipped(table, lang, codes))
+        differences = _differences(observed[-1], ends[-1], signed[-1])
         languages.append(LanguageDifferences(lang=lang, n=len(members), **differences))
     languages = _corrected(languages)
-    macro = _differences(macro_mean(observed), macro_mean(resampled), macro_mean(signed))
+    whole = macro_intervals(observed, ends, resampled)
+    macro = _differences(macro_mean(observed), whole, macro_mean(signed))
     return ReportComparison(
         languages=tuple(languages),
         macro=ScoreDifferences(n=len(common), **macro),
@@ -132,8 +139,15 @@ def _corrected(languages: list[LanguageDifferences]) -> list[LanguageDifferences
     ]
 
 
-def paired(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
+def paired(
+    a: Sequence[float], b: Sequence[float], clusters: Sequence[int] | None = None
+) -> MeanDifference:
     """Compare two systems by any value per item, given for the same items in the same order.
+
+    Args:
+        a: values of the first.
+        b: values of the second.
+        clusters: the cluster of each item; None where all are independent.
 
     Raises:
         InputError: the lists are empty or differ in length.
@@ -141,20 +155,22 @@ def paired(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
     if not a or len(a) != len(b):
         raise InputError(f"{len(a)} and {len(b)} values", expected="as many of both, at least one")
     table = (np.array(a, dtype=np.float64) - np.array(b, dtype=np.float64))[:, None]
-    return _difference(table.mean(), bootstrap(table, "")[:, 0], flipped(table, "")[:, 0])
+    codes = codes_of(clusters)
+    ends = difference_intervals(table, bootstrap(table, "", codes), codes)
+    return _difference(table.mean(), ends[:, 0], flipped(table, "", codes)[:, 0])
 
 
-def _differences(observed: Table, resampled: Table, signed: Table) -> dict[str, Any]:
+def _differences(observed: Table, ends: Table, signed: Table) -> dict[str, Any]:
     return {
         metric: None
         if np.isnan(observed[at])
-        else _difference(observed[at], resampled[:, at], signed[:, at])
+        else _difference(observed[at], ends[:, at], signed[:, at])
         for at, metric in enumerate(METRICS)
     }
 
 
-def _difference(observed: np.float64, resampled: Table, signed: Table) -> MeanDifference:
-    low, high = interval(resampled)
+def _difference(observed: np.float64, ends: Table, signed: Table) -> MeanDifference:
+    low, high = ends.tolist()
     difference = float(observed)
     return MeanDifference(difference=difference, low=low, high=high, p=p_value(difference, signed))
 

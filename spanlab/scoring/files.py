@@ -130,7 +130,10 @@ class ScoreEvaluation(ResultViews):
         if self.report is not None and self.everything is not None and self.nothing is not None:
             more |= {
                 **_means(self.report),
-                "items": {item.id: item.model_dump(exclude={"id"}) for item in self.report.items},
+                "items": {
+                    item.id: item.model_dump(exclude={"id", "cluster"})
+                    for item in self.report.items
+                },
                 "mark_all": _means(self.everything),
                 "mark_none": _means(self.nothing),
             }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations, pairwise
 from typing import Any, Final, NamedTuple
 
@@ -23,7 +23,11 @@ __all__ = ["RaterQuality", "RaterReport", "rate_raters"]
 Array = NDArray[np.float64]
 _LEAST: Final = 0.01  # weight of who is no better than chance: an item may have no other voter
 _CHANCE: Final = 0.2  # sensitivity + specificity - 1 below which marks say next to nothing
+_IDENTIFIED: Final = 3  # people from whom on their agreement tells how reliable each is
+_CAMP: Final = 2  # people of whom a camp has at least so many
 _ENOUGH: Final = 10  # items below which an estimate, or two people saying the same, may be chance
+_TWO_CAMPS: Final = 0.2  # kappa within both camps above that across: no weights without gold labels
+_DIFFER: Final = 0.1  # … which is worth a remark
 _GROUPS: Final = 20  # of items, one left out at a time: few enough to estimate all raters as often
 # Share of the characters that either of two people marks which both mark: from here on the model's
 # assumption that people err independently is plainly wrong. Honest people reach .9 at most.
@@ -34,16 +38,17 @@ _SAME: Final = 0.95
 class RaterQuality:
     """A person, per character: from agreement and known answers together, and on the latter alone.
 
+    Without three people agreement tells nobody's reliability: then only the latter is there.
     ``known`` is the number of items with gold labels; None for a share of nothing. ``same_as`` are
     others who say the same: all of them count as one person, whose weight they share.
     """
 
     name: str
     items: int
-    sensitivity: float
-    specificity: float
-    sensitivity_interval: tuple[float, float]
-    specificity_interval: tuple[float, float]
+    sensitivity: float | None
+    specificity: float | None
+    sensitivity_interval: tuple[float, float] | None
+    specificity_interval: tuple[float, float] | None
     known: int
     known_sensitivity: float | None
     known_specificity: float | None
@@ -59,22 +64,39 @@ class RaterQuality:
         if self.known >= _ENOUGH and None not in {self.known_sensitivity, self.known_specificity}:
             sensitivity = self.known_sensitivity or 0.0
             specificity = self.known_specificity or 0.0
+        if sensitivity is None or specificity is None:
+            return 1.0
         return max(sensitivity + specificity - 1, _LEAST) / (1 + len(self.same_as))
 
 
 @dataclass(frozen=True)
 class RaterReport:
-    """All persons of a dataset, the most reliable first."""
+    """All persons of a dataset, the most reliable first.
+
+    ``kappa`` is Cohen's of two people, where there are no more. ``camps`` are two groups of people
+    who agree with each other and not across, ``apart`` by how much less (in kappa).
+    """
 
     raters: tuple[RaterQuality, ...]
+    kappa: float | None = None
+    camps: tuple[tuple[str, ...], ...] = ()
+    apart: float = 0.0
 
     @property
     def weights(self) -> dict[str, float]:
         """Weights of a vote, by name: who has finished few items weighs as the others on average.
 
         Raises:
-            UsageError: nobody has finished enough items.
+            UsageError: nobody has finished enough items, or there are two camps and no gold labels
+                tell which of them is right.
         """
+        known = max((rater.known for rater in self.raters), default=0)
+        if self.apart >= _TWO_CAMPS and known < _ENOUGH:
+            one, other = (", ".join(camp) for camp in self.camps)
+            raise UsageError(
+                f"{one} and {other} agree among themselves and not across: give gold labels for "
+                f"{_ENOUGH} items, or vote without --weighted"
+            )
         weights = {r.name: r.weight for r in self.raters if r.items >= _ENOUGH}
         if not weights:
             raise UsageError(
@@ -92,7 +114,24 @@ class RaterReport:
         same = dict.fromkeys(
             tuple(sorted((rater.name, *rater.same_as))) for rater in self.raters if rater.same_as
         )
+        one, other = (", ".join(camp) for camp in self.camps or ((), ()))
         return (
+            *(
+                (
+                    f"{one} and {other} agree among themselves more than across (kappa "
+                    f"{self.apart:.2f} lower): they differ in what counts.",
+                )
+                if self.apart >= _DIFFER
+                else ()
+            ),
+            *(
+                (
+                    f"Of two people agreement does not tell who is right: kappa {self.kappa:.2f}, "
+                    "and both weigh the same without gold labels.",
+                )
+                if self.kappa is not None
+                else ()
+            ),
             *((f"Little better than chance: {', '.join(doubtful)}.",) if doubtful else ()),
             *(f"These say the same and count as one: {', '.join(names)}." for names in same),
             *(
@@ -139,10 +178,17 @@ class RaterReport:
 
     def figures(self) -> dict[str, Any]:
         """Return all figures."""
-        return {"raters": [{**asdict(rater), "weight": rater.weight} for rater in self.raters]}
+        return {
+            "raters": [{**asdict(rater), "weight": rater.weight} for rater in self.raters],
+            "kappa": self.kappa,
+            "camps": self.camps,
+            "apart": self.apart,
+        }
 
 
-def _with_ends(mean: float, ends: tuple[float, float]) -> MeanInterval:
+def _with_ends(mean: float | None, ends: tuple[float, float] | None) -> MeanInterval | None:
+    if mean is None or ends is None:
+        return None
     return MeanInterval(mean=mean, low=min(mean, ends[0]), high=max(mean, ends[1]))
 
 
@@ -171,7 +217,84 @@ def rate_raters(records: Iterable[Record], names: Sequence[str] = ()) -> RaterRe
         for column, group in enumerate(groups)
         for at in group
     ]
-    return RaterReport(tuple(sorted(raters, key=lambda rater: -rater.weight)))
+    if len(stretches.people) < _IDENTIFIED:
+        raters = [
+            replace(
+                rater,
+                sensitivity=None,
+                specificity=None,
+                sensitivity_interval=None,
+                specificity_interval=None,
+            )
+            for rater in raters
+        ]
+    ranked = tuple(sorted(raters, key=lambda rater: -rater.weight))
+    kappas = _kappas(marks, stretches.counts())
+    if len(stretches.people) < _IDENTIFIED:
+        kappa = float(kappas[0, 1]) if len(groups) > 1 else 1.0
+        return RaterReport(ranked, kappa=kappa)
+    split, apart = two_camps(kappas)
+    camps = [
+        tuple(
+            stretches.people[at]
+            for group, side in zip(groups, split, strict=True)
+            if side == of
+            for at in group
+        )
+        for of in (True, False)
+    ]
+    return RaterReport(ranked, camps=tuple(camps) if apart > 0 else (), apart=apart)
+
+
+def _kappas(marks: Array, counts: Array) -> Array:
+    """Return Cohen's kappa of the characters of all pairs; NaN for who has none in common."""
+    n = marks.shape[1]
+    kappas = np.full((n, n), np.nan)
+    for a, b in combinations(range(n), 2):
+        both = ~np.isnan(marks[:, a]) & ~np.isnan(marks[:, b])
+        weights, one, other = counts[both], marks[both, a], marks[both, b]
+        total = weights.sum()
+        if not total:
+            continue
+        same = weights @ (one == other) / total
+        p, q = weights @ one / total, weights @ other / total
+        chance = p * q + (1 - p) * (1 - q)
+        kappas[a, b] = kappas[b, a] = (same - chance) / (1 - chance) if chance < 1 else 1.0
+    return kappas
+
+
+def two_camps(kappas: Array) -> tuple[NDArray[np.bool_], float]:
+    """Split annotators into two camps of at least two that agree within more than across.
+
+    They are lined up along the main axis of their agreement, and cut where the gap is widest.
+
+    Args:
+        kappas: of all pairs, NaN where unknown.
+
+    Returns:
+        A flag for each annotator, and by how much the mean kappa within the less agreeing camp is
+        above that across; 0 where no two such camps are.
+    """
+    n = len(kappas)
+    if n < 2 * _CAMP:
+        return np.zeros(n, dtype=bool), 0.0
+    known = np.where(np.isnan(kappas), np.nanmean(kappas), kappas)
+    np.fill_diagonal(known, known[~np.eye(n, dtype=bool)].mean())
+    centred = known - known.mean(0) - known.mean(1)[:, None] + known.mean()
+    axis = np.linalg.eigh(centred)[1][:, -1]
+    ranked = np.argsort(axis)
+    best, gap = np.zeros(n, dtype=bool), 0.0
+    for first in range(_CAMP, n - _CAMP + 1):
+        split = np.isin(np.arange(n), ranked[:first])
+        found = _gap(kappas, split)
+        if found > gap:
+            best, gap = split, found
+    return best, gap
+
+
+def _gap(kappas: Array, split: NDArray[np.bool_]) -> float:
+    within = [np.nanmean(kappas[np.ix_(side, side)]) for side in (split, ~split)]
+    return float(min(within) - np.nanmean(kappas[np.ix_(split, ~split)]))
 
 
 def _quality(

@@ -1,5 +1,9 @@
 """Means of scores by language, with intervals from resampled items.
 
+Items of one cluster (see ``schema.clusters``) are no independent observations: where there are any,
+an interval is as wide as Student's t of the clusters asks, and a test flips the signs of whole
+clusters.
+
 A table of values has one row per item (at least one) and one column per metric; NaN says that the
 item does not have the metric. All draws come from a fixed seed and the language's name, so the
 same scores always give the same intervals, whatever else is scored with them.
@@ -7,9 +11,10 @@ same scores always give the same intervals, whatever else is scored with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -19,7 +24,8 @@ from spanlab.base.errors import InputError
 from spanlab.base.fields import FrozenModel
 from spanlab.formats.wrongs import repeated_id
 from spanlab.output.tables import MeanInterval
-from spanlab.scoring.intervals import wilson
+from spanlab.schema import Relations, clusters
+from spanlab.scoring.intervals import cluster_variance, t_quantile, unseen_clusters, wilson
 from spanlab.scoring.spans import METRICS, ItemScore, PerMetric, score_items
 from spanlab.text.labels import ItemLabels
 
@@ -51,16 +57,20 @@ class ScoreReport(FrozenModel):
     macro: ScoreMeans
 
 
-def mean_of(values: Sequence[float]) -> MeanInterval:
+def mean_of(values: Sequence[float], clusters: Sequence[int] | None = None) -> MeanInterval:
     """Return the mean of any value per item, with its interval.
+
+    Args:
+        values: at least one.
+        clusters: the cluster of each; None where all are independent.
 
     Raises:
         InputError: there is no value.
     """
     if not values:
         raise InputError("no value to take the mean of", expected="at least one item")
-    table = np.array(values, dtype=np.float64)[:, None]
-    ((low,), (high,)) = mean_intervals(table, bootstrap(table, ""))
+    table, codes = np.array(values, dtype=np.float64)[:, None], codes_of(clusters)
+    ((low,), (high,)) = mean_intervals(table, bootstrap(table, "", codes), codes)
     return MeanInterval(mean=float(table.mean()), low=float(low), high=float(high))
 
 
@@ -76,24 +86,29 @@ def score(pairs: Iterable[tuple[ItemLabels, ItemLabels]]) -> ScoreReport:
         InputError: there are no pairs, an id is repeated, or a pair does not fit
             (see ``score_item``).
     """
-    rest, items = iter(pairs), list[ItemScore]()
+    rest, items, relations = iter(pairs), list[ItemScore](), list[Relations]()
     while batch := list(islice(rest, _BATCH)):
         items += score_items(batch)
+        relations += [gold.relations for gold, _ in batch]
     if not items:
         raise InputError("there is nothing to score", expected="at least one pair of labels")
     _check_unique(items)
+    items = [
+        item if at == first else item.model_copy(update={"cluster": items[first].id})
+        for at, (item, first) in enumerate(zip(items, clusters(relations), strict=True))
+    ]
     observed: list[Table] = []
     samples: list[Table] = []
     ends: list[Table] = []
     languages: list[LanguageMeans] = []
     for lang, members in by_language(items).items():
-        table = values(members)
+        table, codes = values(members), codes_of([item.cluster or item.id for item in members])
         observed.append(means(table))
-        samples.append(bootstrap(table, lang))
-        ends.append(mean_intervals(table, samples[-1]))
+        samples.append(bootstrap(table, lang, codes))
+        ends.append(mean_intervals(table, samples[-1], codes))
         estimates = _estimates(observed[-1], ends[-1])
         languages.append(LanguageMeans(lang=lang, n=len(members), **estimates))
-    macro = _estimates(macro_mean(observed), _macro_intervals(observed, ends, samples))
+    macro = _estimates(macro_mean(observed), macro_intervals(observed, ends, samples))
     means_of_all = ScoreMeans(n=len(items), **macro)
     return ScoreReport(items=tuple(items), languages=tuple(languages), macro=means_of_all)
 
@@ -116,7 +131,7 @@ def score_by(
     samples = {lang: bootstrap(table, lang) for lang, table in tables.items()}
     ends = {lang: mean_intervals(table, samples[lang]) for lang, table in tables.items()}
     every = [list(of.values()) for of in (observed, ends, samples)]
-    observed["macro"], ends["macro"] = macro_mean(every[0]), _macro_intervals(*every)
+    observed["macro"], ends["macro"] = macro_mean(every[0]), macro_intervals(*every)
     return {
         lang: MeanInterval(mean=float(mean[0]), low=ends[lang][0, 0], high=ends[lang][1, 0])
         for lang, mean in observed.items()
@@ -182,12 +197,41 @@ def means(values: Table) -> Table:
     return _divide(np.nansum(values, axis=0), np.sum(~np.isnan(values), axis=0))
 
 
-def bootstrap(values: Table, lang: str) -> Table:
+Codes = NDArray[np.int_] | None
+
+
+def codes_of(clusters: Sequence[Hashable] | None) -> Codes:
+    """Return the number of each item's cluster; None where no two items are in one."""
+    if clusters is None or len(set(clusters)) == len(clusters):
+        return None
+    numbers = {cluster: number for number, cluster in enumerate(dict.fromkeys(clusters))}
+    return np.array([numbers[cluster] for cluster in clusters])
+
+
+def bootstrap(values: Table, lang: str, codes: Codes = None) -> Table:
     """Return the column means of ``RESAMPLES`` samples of the items, drawn with replacement.
 
     Efron & Tibshirani 1993, An Introduction to the Bootstrap, ch. 13 (percentile method). The
-    result is samples × metrics, with NaN where a sample has no item with the metric.
+    result is samples × metrics, with NaN where a sample has no item with the metric. With
+    ``codes`` of clusters the samples are drawn apart until their percentiles are those of
+    Student's t with the clusters' variance: few clusters, resampled, vary too little.
     """
+    samples = _resampled(values, lang)
+    if codes is None:
+        return samples
+    centre = means(values)
+    n = np.sum(~np.isnan(values), axis=0)
+    parts = _divide(values - centre, np.broadcast_to(n, values.shape))
+    together, number = cluster_variance(parts, codes)
+    alone = np.nansum(np.square(parts), axis=0)
+    normal = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+    t = np.array([t_quantile(int(g) - 1) / normal for g in number])
+    apart = t * np.sqrt(_divide(np.maximum(together, alone), alone))
+    drawn_apart: Table = centre + (samples - centre) * np.nan_to_num(apart, nan=1.0)
+    return drawn_apart
+
+
+def _resampled(values: Table, lang: str) -> Table:
     items = len(values)
     present = ~np.isnan(values)
     filled = np.where(present, values, 0.0)
@@ -233,16 +277,21 @@ def _drawn(generator: np.random.Generator, items: int) -> Iterator[Table]:
         yield counts.astype(np.float64)
 
 
-def flipped(differences: Table, lang: str) -> Table:
+def flipped(differences: Table, lang: str, codes: Codes = None) -> Table:
     """Return the column means of ``RESAMPLES`` copies with random signs before the rows.
 
     If two systems are equally good, each item's difference might as well have the other sign:
     the paired permutation test (Good 2005, Permutation, Parametric and Bootstrap Tests, ch. 3).
-    The result is samples × metrics, with NaN for a metric that no item has.
+    All items of a cluster have one sign. The result is samples × metrics, with NaN for a metric
+    that no item has.
     """
-    items = len(differences)
     filled = np.nan_to_num(differences)
     present = np.sum(~np.isnan(differences), axis=0)
+    if codes is not None:
+        sums = np.zeros((codes.max() + 1, filled.shape[1]))
+        np.add.at(sums, codes, filled)
+        filled = sums
+    items = len(filled)
     generator = seeded(lang, "flipped")
     if items > _MANY:
         centre = _divide(np.zeros(filled.shape[1]), present)
@@ -282,7 +331,7 @@ def intervals(samples: Table) -> Table:
     return ends
 
 
-def mean_intervals(values: Table, samples: Table) -> Table:
+def mean_intervals(values: Table, samples: Table, codes: Codes = None) -> Table:
     """Return the ends of the intervals of means, one per column; none is a point.
 
     Resampling a few items that agree says that all items do: ten clean answers would give a rate of
@@ -292,6 +341,7 @@ def mean_intervals(values: Table, samples: Table) -> Table:
     Args:
         values: items × metrics, with NaN where an item lacks a metric.
         samples: means of resampled items, samples × metrics.
+        codes: the cluster of each item, which then stands for the item; None without any.
     """
     ends = _defined_intervals(samples)
     observed, present = means(values), ~np.isnan(values)
@@ -300,10 +350,65 @@ def mean_intervals(values: Table, samples: Table) -> Table:
     bounded = np.flatnonzero(np.all((filled >= 0) & (filled <= 1), axis=0) & (n > 0))
     mean, count, column = observed[bounded], n[bounded], filled[:, bounded]
     is_share = np.all((column == 0) | (column == 1), axis=0)
+    shares = np.stack(wilson(mean, count))
+    if codes is not None:
+        known = np.where(present, values, np.nan)[:, bounded]
+        effective = [_effective(each, codes) for each in known.T]
+        count = np.array([number for _, number in effective])
+        ends_of = zip(mean, effective, strict=True)
+        shares = np.stack([wilson(np.asarray(m), np.asarray(n), g - 1) for m, (n, g) in ends_of], 1)
     reached = np.stack([mean * count / (count + 1), (mean * count + 1) / (count + 1)])
     low, high = np.fmin(ends[0, bounded], reached[0]), np.fmax(ends[1, bounded], reached[1])
-    ends[:, bounded] = np.where(is_share, np.stack(wilson(mean, count)), np.stack([low, high]))
+    low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
+    ends[:, bounded] = np.where(is_share, shares, np.stack([low, high]))
     return ends
+
+
+def difference_intervals(differences: Table, samples: Table, codes: Codes = None) -> Table:
+    """Return the ends of the intervals of mean differences, one per column; none is a point.
+
+    Two systems that do the same on a few items may still differ. Differences of shares (-1, 0 and 1
+    alone) have the interval of Bonett & Price (Statistics in Medicine 31, 2012) with Student's t:
+    one item more on which the first is better, and one on which the second is. Others between -1
+    and 1 reach as far as if one such item more had been drawn.
+
+    Args:
+        differences: items × metrics, with NaN where an item lacks a metric.
+        samples: means of resampled items, samples × metrics.
+        codes: the cluster of each item, which then stands for the item; None without any.
+    """
+    ends = _defined_intervals(samples)
+    for at, column in enumerate(differences.T):
+        known = ~np.isnan(column)
+        d, n = column[known], int(known.sum())
+        if not n or np.abs(d).max() > 1:
+            continue
+        if codes is not None:
+            sums = np.bincount(codes[known], d, len(codes))
+            sizes = np.bincount(codes[known], minlength=len(codes))
+            d, n = (sums / np.maximum(sizes, 1))[sizes > 0], int(np.count_nonzero(sizes))
+        reach = np.array([d.sum() - 1, d.sum() + 1]) / (n + 1)
+        if np.isin(column[known], (-1, 0, 1)).all():
+            more = np.append(d, [1, -1])
+            half = t_quantile(n + 1) * more.std(ddof=1) / np.sqrt(n + 2)
+            reach = more.mean() + half * np.array([-1, 1])
+            if codes is None:
+                ends[:, at] = reach
+        ends[:, at] = min(ends[0, at], reach[0]), max(ends[1, at], reach[1])
+    return ends
+
+
+def _effective(shares: Table, codes: NDArray[np.int_]) -> tuple[np.float64, int]:
+    """Return how many independent items say as much of a rate, and the number of clusters."""
+    known = ~np.isnan(shares)
+    values, codes, n = shares[known], codes[known], int(known.sum())
+    rate = values.mean()
+    together, number = cluster_variance((values - rate) / n, codes)
+    alone = rate * (1 - rate) / n
+    if not alone:
+        return np.float64(number), int(number)
+    variance = max(float(together), alone) + unseen_clusters(np.full(n, 1 / n), codes)
+    return np.float64(n * alone / variance), int(number)
 
 
 def _defined_intervals(samples: Table) -> Table:
@@ -315,13 +420,16 @@ def _defined_intervals(samples: Table) -> Table:
     return ends
 
 
-def _macro_intervals(
+def macro_intervals(
     observed: Sequence[Table], ends: Sequence[Table], samples: Sequence[Table]
 ) -> Table:
     """Return the ends of intervals of macro means, with what languages reach beyond their samples.
 
-    Languages are independent: what their intervals reach below and above adds up by squares.
+    Languages are independent: what their intervals reach below and above adds up by squares. Of one
+    language alone it is that of the language.
     """
+    if len(ends) == 1:
+        return ends[0]
     middle, drawn = macro_mean(observed), _defined_intervals(macro_mean(samples))
     beyond = [
         np.square(end - mean) - np.square(_defined_intervals(sample) - mean)

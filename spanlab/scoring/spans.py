@@ -40,7 +40,12 @@ class _Scored(FrozenModel):
 
 
 class ItemScore(PerMetric[float], _Scored):
-    """The scores of a prediction on one item; ``METRICS`` and ``score_item`` say what they mean."""
+    """The scores of a prediction on one item; ``METRICS`` and ``score_item`` say what they mean.
+
+    ``cluster`` is the id of the first item that it has something in common with; empty for itself.
+    """
+
+    cluster: str = ""
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,12 @@ from spanlab.schema import (
     AnnotatorKind,
     Item,
     Record,
+    Relations,
     Response,
     Responses,
     Span,
     Status,
+    relations_in,
 )
 from spanlab.text.extents import Extent, coverage, iou, merge, mushroom_extents
 
@@ -180,7 +182,8 @@ class ItemLabels:
     ``soft`` is flattened and ``hard`` merged, both in characters of the answer. ``raters`` holds
     one merged list per annotator, where single annotators are known. ``length`` is the answer's
     length in characters, None in a submission that comes without its answers. ``answer`` is what an
-    annotation says of the whole answer; None for labels that are in no annotation. Lists that are
+    annotation says of the whole answer; None for labels that are in no annotation. ``relations``
+    are what it may have in common with other answers. Lists that are
     not sorted and merged raise a ValueError.
     """
 
@@ -191,6 +194,7 @@ class ItemLabels:
     raters: tuple[tuple[Extent, ...], ...] = ()
     length: int | None = None
     answer: AnswerVerdict | None = field(default=None, compare=False)
+    relations: Relations = field(default=Relations(), compare=False)
 
     @property
     def verdict(self) -> AnswerVerdict:
@@ -312,6 +316,7 @@ def labels_in(
             annotation.hallucination_prob or 0.0,
             is_placed=not annotation.is_verdict_only,
         ),
+        relations=relations_in(item),
     )
 
 

@@ -189,10 +189,11 @@ def test_the_command_prints_the_agreement_of_people_and_detectors(
         store.import_records("d", [one])
     shown = run_here(["agreement", "d"], tmp_path, environment)
     assert shown.returncode == 0, shown.stderr
-    assert [line.split()[-4:] for line in shown.stdout.splitlines()[2:]] == [
+    assert [line.split()[-4:] for line in shown.stdout.splitlines()[2:5]] == [
         [".208", "1", ".208", "1"],
         [".208", "1", ".208", "1"],
     ]
+    assert "Of the characters that people mark differently 100% are edges" in shown.stdout
     printed = json.loads(run_here(["agreement", "d", "--json"], tmp_path, environment).stdout)
     assert printed["alpha"]["people"]["characters"]["n"] == 1
     assert printed["pairs"] == [{"a": "Ann", "b": "Ben", "n": 1, "iou": 2 / 6, "f1": 0.5}]

@@ -12,7 +12,6 @@ from spanlab.detection.fits import (
     fit_named,
     fit_state,
     keep_fit,
-    learnt_here,
     options_with_fits,
     remove_fit,
 )
@@ -20,7 +19,6 @@ from spanlab.schema import (
     Annotation,
     AnnotatorKind,
     DetectorFit,
-    DetectorSetup,
     Item,
     Record,
     answer_hash,
@@ -113,17 +111,6 @@ def test_a_renamed_reviewer_is_renamed_in_fits(mine: Store) -> None:
     keep_fit(mine, "mine", _fit("one"))
     mine.rename_annotator("mine", "anna", "eva")
     assert mine.settings("mine").fits[0].annotators == ("eva",)
-
-
-def test_a_detector_that_is_measured_by_reviews_it_learnt_from_is_named(mine: Store) -> None:
-    fit = _fit("one")
-    keep_fit(mine, "mine", fit)
-    assert learnt_here(mine.settings("mine"), "offline") is None
-    setup = DetectorSetup(
-        annotator="offline", version="1", settings={"options.fitted": fit.id}, prompts=""
-    )
-    settings = mine.settings("mine").model_copy(update={"setups": (setup,)})
-    assert f"1 of these answers ({fit.id})" in (learnt_here(settings, "offline") or "")
 
 
 def test_an_answer_is_recognised_by_its_question_and_exact_text() -> None:

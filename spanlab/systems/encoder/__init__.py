@@ -151,6 +151,14 @@ def _claim_calls(size: PromptSize, spec: ChosenOptions) -> Iterable[CallEstimate
     return claim_calls(size, NliClaimOptions.model_validate(spec.options)).calls
 
 
+def _learnt(options: TokenOptions) -> Iterable[str]:
+    from spanlab.networks.checkpoint import open_folder
+    from spanlab.systems.encoder.detector import NOTED
+
+    noted = open_folder(options.model, options.weights).config.get(NOTED)
+    return noted.get("learnt_from", ()) if isinstance(noted, dict) else ()
+
+
 ENCODER = DetectorEntry(
     name="encoder",
     title="Rates every word",
@@ -158,6 +166,7 @@ ENCODER = DetectorEntry(
     needs="a checkpoint (option model), passages, and pip install 'spanlab[encoder]'",
     create="spanlab.systems.encoder.detector:create",
     options=TokenOptions,
+    learnt=_learnt,
     required=("model",),
     batches=True,
 )

@@ -31,7 +31,7 @@ from spanlab.networks.checkpoint import SAFETENSORS, Checkpoint, folder_of, open
 from spanlab.networks.rewriter import refuse_code
 from spanlab.networks.tokenizing import TokenizedPiece
 from spanlab.output.tables import MeanInterval
-from spanlab.schema import Item, Record
+from spanlab.schema import Item, Record, answer_hash
 from spanlab.scoring.report import score
 from spanlab.scoring.spans import mark_all, mark_none
 from spanlab.systems.encoder import TokenOptions
@@ -92,12 +92,14 @@ class TrainingNote(FrozenModel):
     """What the configuration notes in its field ``spanlab``: how the checkpoint was made.
 
     ``items`` are counted by language. ``unread`` items left no room for their passages.
+    ``learnt_from`` has the ``answer_hash`` of the answers.
     """
 
     format: str = "pair"
     base: str
     base_sha256: str
     items: dict[str, int]
+    learnt_from: tuple[str, ...] = ()
     unread: int
     rows: int
     epochs: int
@@ -149,6 +151,7 @@ def train(
         base=base.name,
         base_sha256=base.digest(),
         items=dict(sorted(Counter(example.labelled.item.lang for example in examples).items())),
+        learnt_from=tuple(sorted({answer_hash(example.labelled.item) for example in examples})),
         unread=unread,
         rows=sum(len(example.rows) for example in examples),
         epochs=how.epochs,

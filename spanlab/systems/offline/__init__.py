@@ -24,6 +24,12 @@ class OfflineOptions(FitOptions):
     )
 
 
+def _learnt(_options: OfflineOptions) -> frozenset[str]:
+    from spanlab.systems.offline.model import installed  # which takes a while to load
+
+    return installed().model.learnt_from
+
+
 ENTRY = DetectorEntry(
     name="offline",
     title="Compares words",
@@ -33,5 +39,6 @@ ENTRY = DetectorEntry(
     create="spanlab.systems.offline.detector:create",
     options=OfflineOptions,
     fit="spanlab.systems.offline.fitting:fit_dataset",
+    learnt=_learnt,
     data=lambda _: [Path(__file__).with_name(name) for name in ("model.json", "model.npz")],
 )

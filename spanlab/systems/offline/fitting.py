@@ -31,6 +31,7 @@ from spanlab.schema import (
     Record,
     Status,
     answer_hash,
+    related,
 )
 from spanlab.schema.fits import FitReport
 from spanlab.storage import Store
@@ -48,7 +49,6 @@ from spanlab.text.labels import ItemLabels, SoftLabel, labels_in, vote
 LEAST_GROUPS: Final = 5
 MOST: Final = 1000  # answers that are learnt from: half a minute
 _FOLDS = 5
-_COMMON = 0.2  # a question that more of the answers have is an instruction
 _ROUNDS = 6  # of so many trees: after each, what is left to explain is computed again
 _SMALL_TREES = BoostingSettings(
     trees=10, leaves=7, rate=0.1, least_words=20, ridge=1.0, features=0.5
@@ -154,26 +154,6 @@ def _reviewed(record: Record, names: Sequence[str]) -> _ReviewedAnswer | None:
         return None
     label = done[0] if len(done) == 1 else vote(record.item, done)
     return _ReviewedAnswer(record.item, labels_in(record.item, label))
-
-
-def related(items: Sequence[Item]) -> list[int]:
-    """Return the group of each item: those with one question, answer or set of passages are one.
-
-    A question that more than a fifth of the items have is an instruction, such as "Summarise", and
-    relates nothing.
-    """
-    questions = Counter(item.question for item in items)
-    group, named = list(range(len(items))), dict[tuple[str, object], int]()
-    for number, item in enumerate(items):
-        keys: list[tuple[str, object]] = [("answer", item.answer)]
-        if item.question.strip() and questions[item.question] <= max(1, _COMMON * len(items)):
-            keys.append(("question", item.question))
-        if item.passages:
-            keys.append(("passages", frozenset(passage.text for passage in item.passages)))
-        for key in keys:
-            other = group[named.setdefault(key, number)]
-            group = [group[number] if old == other else old for old in group]
-    return group
 
 
 @dataclass(frozen=True)

@@ -76,11 +76,15 @@ class ModeRaters:
 
 @dataclass(frozen=True)
 class OfflineModel:
-    """The result of training: ``given`` rates answers with passages, ``blind`` those without."""
+    """The result of training: ``given`` rates answers with passages, ``blind`` those without.
+
+    ``learnt_from`` has the ``answer_hash`` of each answer that it was trained on.
+    """
 
     given: ModeRaters
     blind: ModeRaters
     background: WordBackground
+    learnt_from: frozenset[str] = frozenset()
 
     def rate(
         self, described: AnswerFeatures, alone: AnswerFeatures, coverage: float
@@ -119,6 +123,7 @@ class OfflineModel:
                 "head": np.array(json.dumps(head)),
                 "lexicon": np.frombuffer(self.background.lexicon.dump(), dtype=np.uint8),
                 "words": np.array("\n".join(words)),
+                "learnt_from": np.array([int(each, 16) for each in sorted(self.learnt_from)], "u8"),
                 **self.given.arrays("given"),
                 **self.blind.arrays("blind"),
             }
@@ -209,6 +214,7 @@ def _build(arrays: Mapping[str, NDArray[np.generic]]) -> OfflineModel:
         ModeRaters.of(arrays, "given"),
         ModeRaters.of(arrays, "blind"),
         background,
+        frozenset(f"{each:016x}" for each in arrays.get("learnt_from", np.zeros(0, "u8")).tolist()),
     )
 
 

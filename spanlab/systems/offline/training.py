@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.base.errors import InputError
-from spanlab.schema import Item, Record
+from spanlab.schema import Item, Record, answer_hash
 from spanlab.systems.offline.features import AnswerFeatures, describe, question_of
 from spanlab.systems.offline.learners import BoostingSettings, boost
 from spanlab.systems.offline.lexicon import WordBackground, WordCounter, gather
@@ -171,7 +171,10 @@ def train_offline(
             alone.append(reader.alone(one))
         on_progress("reading", number, len(labelled))
     trainer = _ModelTrainer(recipe, on_progress)
-    return OfflineModel(trainer.raters(given), trainer.raters(alone), reader.background)
+    learnt_from = frozenset(answer_hash(one.item) for one in labelled)
+    return OfflineModel(
+        trainer.raters(given), trainer.raters(alone), reader.background, learnt_from
+    )
 
 
 class LabelledItem(NamedTuple):

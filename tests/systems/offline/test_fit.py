@@ -12,7 +12,7 @@ from spanlab.schema import Item, Passage
 from spanlab.schema.fits import FitFigure, FitReport
 from spanlab.systems.offline.fit import WordFit, logits
 from spanlab.systems.offline.fit_report import JudgedAnswer, report_of
-from spanlab.systems.offline.fitting import gains, related
+from spanlab.systems.offline.fitting import gains
 from spanlab.systems.offline.raters import TreeRater
 
 
@@ -23,26 +23,6 @@ def _item(number: int, question: str = "", answer: str = "", *passages: str) -> 
         answer=answer or f"answer {number}",
         passages=[Passage(text=text) for text in passages],
     )
-
-
-def test_related_answers_are_one_group_also_by_way_of_a_third() -> None:
-    items = [
-        _item(0, "Who?", "", "a"),
-        _item(1, "When?", "", "b"),
-        _item(2, "Who?", "", "b"),
-        _item(3, "Why?", "same"),
-        _item(4, "Where?", "same", "c"),
-        *(_item(number, f"q{number}", "", f"p{number}") for number in range(5, 12)),
-    ]
-    groups = related(items)
-    assert len({groups[0], groups[1], groups[2]}) == 1
-    assert groups[3] == groups[4] != groups[0]
-    assert len(set(groups)) == 2 + 7
-
-
-def test_a_question_of_many_answers_is_an_instruction() -> None:
-    items = [_item(number, "Summarise.", "", f"text {number}") for number in range(10)]
-    assert len(set(related(items))) == 10
 
 
 def _stump(step: float) -> TreeRater:
