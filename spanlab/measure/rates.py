@@ -177,7 +177,13 @@ class RateReport(ResultViews):
     def figures(self) -> dict[str, Any]:
         """Return all figures."""
         groups = [
-            {"value": group.value, "n": group.n, **group.rates._asdict(), "labels": group.labels}
+            {
+                "value": group.value,
+                "n": group.n,
+                "clusters": group.clusters,
+                **group.rates._asdict(),
+                "labels": group.labels,
+            }
             for group in self.groups
         ]
         pairs = [pair._asdict() for pair in self.pairs]

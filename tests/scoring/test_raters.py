@@ -186,3 +186,72 @@ def test_the_model_is_that_of_dawid_and_skene() -> None:
     unseen = np.array([[1, 1, np.nan], [0, np.nan, 0], [0, 0, 0]])
     model = dawid_skene(unseen, np.array([30.0, 20, 50]))
     assert model.posterior == pytest.approx([1, 0, 0], abs=1e-2)
+
+
+def moved(words: np.ndarray, rng: np.random.Generator) -> list[Interval]:
+    """A copy of marks of which a third of the edges are one to three characters elsewhere."""
+    spans = []
+    for at in np.flatnonzero(words).tolist():
+        ends = [6 * at, 6 * at + 6]
+        for side in (0, 1):
+            if rng.random() < 1 / 3:
+                ends[side] += int(rng.integers(1, 4)) * (1 if side == 0 else -1)
+        if ends[0] < ends[1]:
+            spans.append(Interval(start=ends[0], end=ends[1]))
+    return spans
+
+
+def two_sides(n: int, honest: int, copies: int, gold: int = 0) -> list[Record]:
+    """Honest people beside copies of one who marks at random, whose edges were moved."""
+    rng = np.random.default_rng(5)
+    records = []
+    for at in range(n):
+        truth, noise = rng.random(10) < 0.3, rng.random(10) < 0.3
+        said = [
+            marked(f"p{one}", np.where(truth, rng.random(10) < 0.8, rng.random(10) > 0.96))
+            for one in range(honest)
+        ]
+        said += [
+            Annotation(
+                annotator=f"copy{one}", kind=AnnotatorKind.PERSON, hard=tuple(moved(noise, rng))
+            )
+            for one in range(copies)
+        ]
+        if at < gold:
+            said.append(marked("gold", truth, AnnotatorKind.GOLD))
+        item = Item(id=f"i{at}", lang="en", question="", answer="abcde " * 10)
+        records.append(Record(item=item, annotations=tuple(said)))
+    return records
+
+
+def test_two_camps_have_no_weights_before_gold_labels_tell_which_is_right(
+    store: Store, tmp_path: Path
+) -> None:
+    store.import_records("d", two_sides(40, 5, 3))
+    home = {"SPANLAB_HOME": str(tmp_path / "home")}
+    everybody = ",".join([*(f"p{n}" for n in range(5)), *(f"copy{n}" for n in range(3))])
+    words = ["vote", "d", "--annotators", everybody, "--weighted", "--name", "w"]
+    refused = run_here(words, tmp_path, home)
+    assert refused.returncode == 2, refused.stderr
+    told = " ".join(refused.stderr.split())
+    assert "agree among themselves and not across: give gold labels for 10 items" in told
+    assert "copy0, copy1, copy2 and p0" in told or "p3, p4 and copy0" in told
+    assert "they differ in what counts" in run_here(["raters", "d"], tmp_path, home).stdout
+    with_gold = rate_raters(two_sides(40, 5, 3, gold=10))
+    assert min(with_gold.weights[f"p{n}"] for n in range(5)) > with_gold.weights["copy0"]
+
+
+def test_people_of_unlike_quality_are_no_camps() -> None:
+    report = rate_raters(planted(40)[0])
+    assert report.apart < 0.1
+    assert not any("differ in what counts" in remark for remark in report.remarks)
+
+
+def test_of_two_people_nobody_is_the_more_reliable_one(store: Store, tmp_path: Path) -> None:
+    store.import_records("d", two_sides(40, 2, 0))
+    home = {"SPANLAB_HOME": str(tmp_path / "home")}
+    shown = " ".join(run_here(["raters", "d"], tmp_path, home).stdout.split())
+    assert "Of two people agreement does not tell who is right: kappa" in shown
+    report = rate_raters(store.records("d"))
+    assert {rater.sensitivity for rater in report.raters} == {None}
+    assert report.weights == {"p0": 1.0, "p1": 1.0}

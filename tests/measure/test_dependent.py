@@ -1,0 +1,283 @@
+"""Figures where answers are not independent: of one question, or of what a detector learnt from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import run_here
+from measured_data import ANSWER, filled, said
+
+from spanlab.base.settings import Settings
+from spanlab.detection.fits import keep_fit
+from spanlab.detection.request import RunRequest
+from spanlab.detection.setup import note_setups
+from spanlab.detection.spec import DetectorSpec
+from spanlab.measure.certificates import certify
+from spanlab.measure.measurement import measure
+from spanlab.measure.powered import Population, ReviewedSample, estimate_rate
+from spanlab.measure.rate_tally import rates
+from spanlab.measure.sample import measurement_queue
+from spanlab.models.programs import ProgramRegistry
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    DetectorFit,
+    DetectorSetup,
+    Item,
+    Record,
+    Span,
+    TunedPredictor,
+    TunedProgram,
+    answer_hash,
+)
+from spanlab.schema.fits import FitReport
+from spanlab.scoring.comparison import paired
+from spanlab.scoring.intervals import count_rate, t_quantile
+from spanlab.scoring.report import mean_of
+from spanlab.storage import Store
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("SPANLAB_DATABASE_URL", raising=False)
+    with Store.open() as opened:
+        yield opened
+
+
+# What a detector learnt from -----------------------------------------------------------------
+
+
+_FIGURES = ("iou", "precision", "auroc", "right_marked", "calibration_error")
+_COUNTS = ("answers", "groups", "folds")
+
+
+def truth(at: int) -> bool:
+    return at % 4 == 0
+
+
+def learnt_by_heart(store: Store, reviews: int, seen: int) -> list[str]:
+    """A judge that errs in a tenth, but not where it learnt: the first of what is reviewed."""
+    filled(store, "d", truth, 240, reviews)
+    queue = measurement_queue(store, "d")
+    records = {record.item.id: record for record in store.records("d")}
+    store.save_annotations(
+        "d", [(name, said("judge", truth(int(name[1:])))) for name in queue[:seen]]
+    )
+    setup = DetectorSetup(
+        annotator="judge",
+        version="1",
+        settings={},
+        prompts="",
+        learnt_from=tuple(answer_hash(records[name].item) for name in queue[:seen]),
+    )
+    store.change_settings("d", lambda old: old.model_copy(update={"setups": (setup,)}))
+    return list(queue[:seen])
+
+
+def test_a_detector_is_not_measured_by_what_it_learnt_from(store: Store, tmp_path: Path) -> None:
+    learnt_by_heart(store, 60, 60)
+    found = measure(store, "d")
+    # All that was reviewed it had learnt by heart: only reviews alone say anything.
+    assert found.rate.finite == found.rate.alone
+    assert any("judge learnt from 60 of these answers" in remark for remark in found.remarks)
+    content = certify(store, "d").content
+    assert content["learnt_from"] == 60
+    assert content["answers"] == dict.fromkeys(("sensitivity", "specificity", "iou"))
+    assert content["calibration"] is None
+    home = {"SPANLAB_HOME": str(tmp_path / "home")}
+    shown = run_here(["measure", "d"], tmp_path, home)
+    assert "judge learnt from 60 of these answers" in " ".join(shown.stdout.split())
+
+
+def test_others_reviews_say_how_a_detector_does_that_learnt_from_some(store: Store) -> None:
+    learnt_by_heart(store, 120, 60)
+    found = measure(store, "d")
+    assert found.rate.finite
+    assert found.rate.alone
+    width = found.rate.finite.high - found.rate.finite.low
+    assert width < 0.97 * (found.rate.alone.high - found.rate.alone.low)
+    quality = certify(store, "d").content["answers"]
+    assert quality["specificity"]["mean"] < 1  # which it is on the 60
+    assert quality["specificity"]["low"] < quality["specificity"]["high"]
+
+
+def test_scores_and_agreement_set_aside_what_a_detector_learnt_from(
+    store: Store, tmp_path: Path
+) -> None:
+    learnt_by_heart(store, 120, 60)
+    home = {"SPANLAB_HOME": str(tmp_path / "home")}
+    shown = run_here(
+        ["score", "d", "--annotator", "judge", "--gold", "anna", "--json"], tmp_path, home
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert json.loads(shown.stdout)["answers"]["all"]["n"] == 60
+    assert "judge learnt from 60 of these answers" in " ".join(shown.stderr.split())
+    both = json.loads(run_here(["agreement", "d", "--json"], tmp_path, home).stdout)
+    assert both["pairs"][0]["n"] == 60
+    told = run_here(["agreement", "d"], tmp_path, home).stdout
+    assert "judge learnt from 60 of these answers" in " ".join(told.split())
+
+
+def test_a_run_notes_which_answers_its_fit_and_its_prompt_were_made_by(
+    store: Store, tmp_path: Path
+) -> None:
+    items = [Item(id=f"i{n}", question=f"q{n}", answer=f"answer {n}") for n in range(4)]
+    store.import_records("mine", [Record(item=item) for item in items])
+    hashes = [answer_hash(item) for item in items]
+    fit = DetectorFit(
+        detector="offline",
+        name="mine",
+        base="ab" * 32,
+        numbers="one",
+        learnt_from=(hashes[0], "0" * 16),
+        annotators=("anna",),
+        reviews=30,
+        made=datetime(2026, 11, 1, tzinfo=UTC),
+        report=FitReport.model_validate({key: {} for key in _FIGURES} | dict.fromkeys(_COUNTS, 30)),
+        in_use=True,
+    )
+    keep_fit(store, "mine", fit)
+    settings = Settings(home=tmp_path)
+    for name, parent, learnt in (("first", None, hashes[1]), ("second", "first", hashes[2])):
+        ProgramRegistry(settings.programs).save(
+            TunedProgram(
+                name=name,
+                detector="ucsc-extract",
+                strategy="mipro",
+                metric="iou",
+                task_model="m",
+                prompt_model="m",
+                dataset="mine",
+                labels="gold",
+                languages=("en",),
+                items=1,
+                fingerprint="f",
+                learnt_from=(learnt,),
+                created="2026-11-01",
+                parent=parent,
+                predictors={"mark": TunedPredictor(instruction="Mark.")},
+            )
+        )
+    specs = (
+        DetectorSpec(detector="offline", options={"fitted": fit.id}),
+        DetectorSpec(detector="ucsc-extract", model={"model": "m"}, program="second"),
+    )
+    note_setups(store, RunRequest(dataset="mine", detectors=specs), settings)
+    noted = store.settings("mine")
+    assert noted.learnt_by(["offline"]) == {hashes[0]}
+    assert noted.learnt_by(["ucsc-extract"]) == {hashes[1], hashes[2]}  # its parent's, too
+
+
+# What answers have in common -----------------------------------------------------------------
+
+
+def repeated(questions: int, answers: int, wrong: int) -> list[Record]:
+    """Answers that are all wrong or all right, by question; two models in turn."""
+    records = []
+    for at in range(questions * answers):
+        question, number = divmod(at, answers)
+        text = f"{ANSWER} {at}"
+        spans = (Span.of(text, 2, 5),) if question < wrong else ()
+        gold = Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=spans)
+        model = {"model": f"m{number % 2}"}
+        item = Item(id=f"i{at}", question=f"q{question}", answer=text, meta=model)
+        records.append(Record(item=item, annotations=(gold,)))
+    return records
+
+
+def test_six_answers_to_each_of_forty_questions_are_forty(store: Store, tmp_path: Path) -> None:
+    store.import_records("d", repeated(40, 6, 26))
+    every = rates(store, "d", "lang")
+    (group,) = every.groups
+    assert (group.n, group.clusters) == (240, 40)
+    assert (group.rates.answers.low, group.rates.answers.high) == pytest.approx(
+        (0.486, 0.785), abs=0.01
+    )
+    assert any("240 answers to 40 questions" in remark for remark in every.remarks)
+    (alone,) = rates(store, "d", "lang", cluster="none").groups
+    assert alone.rates.answers.high - alone.rates.answers.low < 0.13  # as if all were new
+    home = {"SPANLAB_HOME": str(tmp_path / "home")}
+    words = ["rates", "d", "--by", "lang", "--cluster", "meta.model", "--json"]
+    shown = json.loads(run_here(words, tmp_path, home).stdout)
+    assert shown["groups"][0]["clusters"] == 2
+
+
+def test_the_variance_of_clusters_by_hand() -> None:
+    # Two questions of two answers, one wrong in both: parts ±1/8, sums ±1/4, G/(G-1) = 2:
+    # V = 2 · 2/16 = 1/4; half a cluster that was not drawn adds ((1/2)² - (1/4)²)/4 = 3/64.
+    y, codes = np.array([1.0, 1, 0, 0]), np.array([0, 0, 1, 1])
+    sample = ReviewedSample(y, np.zeros(4), np.ones(4), clusters=codes)
+    found = estimate_rate(sample, None, items=4, superpopulation=True)
+    assert float(found.variance) == pytest.approx(1 / 4 + 3 / 64)
+    # The detector's part on all items counts by cluster, too: λ (F - 1/2)/8 for eight items.
+    f, every = np.array([1.0, 1, 0, 0] * 10), np.repeat(np.arange(20), 2)
+    ones = ReviewedSample(f, f, np.full(40, 0.5), clusters=every)
+    marks = Population(np.tile(f, 2), np.ones(80), np.repeat(np.arange(40), 2))
+    exact = estimate_rate(ones, 0.5, items=80, superpopulation=True, population=marks)
+    single = ReviewedSample(f, f, np.full(40, 0.5))
+    apart = estimate_rate(single, 0.5, items=80, superpopulation=True)
+    assert exact.high - exact.low > 1.2 * (apart.high - apart.low)
+
+
+def test_future_answers_of_few_questions_are_less_certain_than_these(store: Store) -> None:
+    filled(store, "apart", truth, 200, 200)
+    filled(store, "d", truth, 200, 200, cluster="meta.model")
+    apart, two = measure(store, "apart").rate, measure(store, "d").rate
+    assert apart.finite == two.finite  # these answers are drawn one by one
+    assert apart.superpopulation
+    assert two.superpopulation
+    assert two.superpopulation.high > 2 * apart.superpopulation.high
+
+
+def test_answers_to_one_question_flip_together() -> None:
+    """Twenty equal differences are one question's luck if they are of one question."""
+    a, b = [1.0] * 20 + [0.0] * 20, [0.0] * 20 + [0.0] * 20
+    assert paired(a, b).p < 0.001
+    assert paired(a, b, [0] * 20 + list(range(1, 21))).p > 0.9
+    assert mean_of(a, [0] * 20 + list(range(1, 21))).high > mean_of(a).high + 0.1
+
+
+# Small numbers -------------------------------------------------------------------------------
+
+
+def test_no_span_is_no_proof_that_there_is_none() -> None:
+    sizes, codes = np.full(3, 37.0), np.arange(3)
+    rate, low, high = count_rate(np.zeros(3), sizes, codes)
+    assert (rate, low) == (0, 0)
+    assert 1000 * high == pytest.approx(33, abs=0.5)
+    rate, low, high = count_rate(np.ones(3), np.full(3, 22.0), codes)
+    assert (1000 * rate, 1000 * low, 1000 * high) == pytest.approx((45.5, 9.2, 133), abs=0.5)
+    together = count_rate(np.array([9.0, 0, 0]), sizes, codes)
+    assert together[2] > 2 * count_rate(np.full(3, 3.0), sizes, codes)[2]
+
+
+def test_spans_per_thousand_characters_are_those_of_all_answers(store: Store) -> None:
+    records = repeated(3, 1, 3)
+    store.import_records("d", records)
+    (group,) = rates(store, "d", "lang").groups
+    characters = sum(len(record.item.answer) for record in records)
+    assert group.rates.spans
+    assert group.rates.spans.mean == pytest.approx(3000 / characters)
+    assert group.rates.spans.low < group.rates.spans.mean < group.rates.spans.high
+
+
+def test_equal_systems_on_few_items_may_differ() -> None:
+    same = paired([1.0] * 40, [1.0] * 40)
+    assert (same.difference, same.p) == (0, 1)
+    half = t_quantile(41) * np.sqrt(2 / 41 / 42)
+    assert (same.low, same.high) == pytest.approx((-half, half))
+    close = paired([0.5] * 40, [0.5] * 40)  # scores, of which none can differ by more than 1
+    assert (close.low, close.high) == pytest.approx((-half, half))
+
+
+def test_one_degree_of_freedom_is_one() -> None:
+    assert t_quantile(1) == pytest.approx(12.706, abs=1e-3)
+    assert t_quantile(2) == pytest.approx(4.3027, abs=1e-3)
+    assert t_quantile(2, 1 - 0.025 / 30) == pytest.approx(24.46, abs=0.1)
+    assert t_quantile(5) == pytest.approx(2.5706, abs=2e-2)
