@@ -2,9 +2,9 @@
 
 Draws samples of four designs, 2,000 each, from simulated datasets and from the real labels of
 `../shared`; prints coverage and widths beside reviews alone, and how much the correlation allows.
-Then coverage for answers like these, each draw a dataset of its own; and how often the gate finds
-a difference of five points with as many reviews as `measure` proposes, through what the command
-calls.
+Then coverage for answers like these, each draw a dataset of its own, also with several answers to a
+question, or after a detector learnt from some of them; and how often the gate finds a difference of
+five points with as many reviews as `measure` proposes, through what the command calls.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from spanlab.detection import detector
 from spanlab.formats import ReadOptions, read
-from spanlab.measure.powered import ReviewedSample, estimate_rate
+from spanlab.measure.powered import Population, ReviewedSample, estimate_rate
+from spanlab.measure.sample import MeasuredItems
 from spanlab.measure.sampling import (
     cautious_rho,
     inclusion_probabilities,
@@ -30,11 +31,13 @@ from spanlab.measure.sampling import (
     reviews_for_difference,
     uncertainty_sizes,
 )
-from spanlab.schema import MeasurementPlan
+from spanlab.schema import Item, MeasurementPlan, Record, answer_hash
+from spanlab.scoring.comparison import paired
+from spanlab.scoring.report import mean_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
-from measured_data import passes, reviewed, two_models
+from measured_data import ANSWER, passes, reviewed, said, two_models
 
 Array = NDArray[np.float64]
 
@@ -92,6 +95,8 @@ def main() -> None:
                 f"{np.mean(shares):.2f}, lowest {min(shares):.2f} ({len(shares)} cases)"
             )
     _like_these(rng)
+    _clustered(rng)
+    _learnt(rng)
     _gate()
 
 
@@ -114,7 +119,88 @@ def _like_these(rng: np.random.Generator, items: int = 2_000) -> None:
     print(f"lowest {worst:.3f}")
 
 
-def _gate(items: int = 1_000) -> None:
+def _clustered(rng: np.random.Generator) -> None:
+    """Print coverage with several answers to a question, and false alarms between equal systems.
+
+    ICC is the correlation of two answers to one question; the detector is right on 90 %.
+    """
+    print("\nquestions x answers: rate | ICC | rates | half reviewed | p < .05 of equal systems")
+    worst, alarms = 1.0, 0.0
+    for questions, answers in ((40, 2), (40, 5), (20, 5), (10, 10), (20, 20)):
+        for rate in (0.03, 0.1, 0.5):
+            for icc in (0.0, 0.3, 0.6, 1.0):
+                held = np.mean(
+                    [_held(rng, (questions, answers), rate, icc) for _ in range(_RUNS)], axis=0
+                )
+                shown = " | ".join(f"{share:.3f}" for share in held)
+                print(f"{questions} x {answers}: {rate} | {icc} | {shown}", flush=True)
+                worst, alarms = min(worst, *held[:2]), max(alarms, held[2])
+    print(f"lowest coverage {worst:.3f}, most false alarms {alarms:.3f}")
+
+
+def _held(
+    rng: np.random.Generator, shape: tuple[int, int], rate: float, icc: float
+) -> tuple[bool, bool, bool]:
+    """Draw a dataset; say which intervals hold the rate, and whether its like seems to differ."""
+    y, other = (_alike(rng, shape, rate, icc) for _ in range(2))
+    codes, n = np.repeat(np.arange(shape[0]), shape[1]), len(y)
+    counted = mean_of(y.tolist(), codes.tolist())
+    order = rng.permutation(n)
+    y_drawn, of, half = y[order], codes[order], n // 2
+    f = np.where(rng.random(n) < 0.9, y_drawn, 1 - y_drawn)
+    found = estimate_rate(
+        ReviewedSample(y_drawn[:half], f[:half], np.full(half, half / n), clusters=of[:half]),
+        f.mean(),
+        items=n,
+        superpopulation=True,
+        population=Population(f, np.ones(n), of),
+    )
+    differ = paired(y.tolist(), other.tolist(), codes.tolist()).p < 0.05
+    held = float(found.low) <= rate <= float(found.high)
+    return counted.low <= rate <= counted.high, held, differ
+
+
+def _alike(rng: np.random.Generator, shape: tuple[int, int], rate: float, icc: float) -> Array:
+    shared, own = rng.random((shape[0], 1)) < rate, rng.random(shape) < rate
+    return np.where(rng.random(shape) < np.sqrt(icc), shared, own).astype(float).ravel()
+
+
+def _learnt(rng: np.random.Generator, items: int = 240) -> None:
+    """Print coverage after a detector learnt from reviews: it is right on all of these."""
+    print("\nlearnt from reviews: rate | right elsewhere | reviews | learnt from | coverage")
+    worst, plan = 1.0, MeasurementPlan(annotator="judge")
+    asked = [Item(id=f"i{at}", question=f"q{at}", answer=f"{ANSWER} {at}") for at in range(items)]
+    hashes = [answer_hash(item) for item in asked]
+    marked = [Record(item=item, annotations=(said("judge", False),)) for item in asked]
+    order = [int(item.item_id[1:]) for item in MeasuredItems(marked, plan).items]
+    for rate in (0.05, 0.1, 0.3):
+        for right in (0.8, 0.9):
+            for n, learnt in ((60, 60), (120, 60), (200, 40), (200, 8)):
+                held = []
+                for _ in range(_RUNS):
+                    y = rng.random(items) < rate
+                    f = np.where(rng.random(items) < right, y, ~y)
+                    f[order[:learnt]] = y[order[:learnt]]
+                    people = dict.fromkeys(order[:n])
+                    records = [
+                        Record(
+                            item=item,
+                            annotations=(
+                                said("judge", bool(f[at])),
+                                *((said("anna", bool(y[at])),) if at in people else ()),
+                            ),
+                        )
+                        for at, item in enumerate(asked)
+                    ]
+                    sample = MeasuredItems(records, plan, {hashes[at] for at in order[:learnt]})
+                    found = sample.estimate()
+                    held.append(found is not None and found.low <= y.mean() <= found.high)
+                print(f"{rate} | {right} | {n} | {learnt} | {np.mean(held):.3f}", flush=True)
+                worst = min(worst, float(np.mean(held)))
+    print(f"lowest {worst:.3f}")
+
+
+def _gate(items: int = 2_000) -> None:
     """Print how often the gate fails in 200 runs: for five points more, and for no difference.
 
     Every run plans by its own pilot, as a user does: of 40 reviews of the old model.
@@ -122,14 +208,14 @@ def _gate(items: int = 1_000) -> None:
     print(f"\ngate, {_RUNS} runs: rate | compared | mean reviews of each side | five points | none")
     for rate in (0.05, 0.1, 0.2):
         pilots = [_planned(rate, items, run) for run in range(_RUNS)]
-        for paired in (False, True):
+        for same in (False, True):
             failed = [0, 0]
             for at, new in enumerate((rate + 0.05, rate)):
                 for run, n in enumerate(pilots):
                     records = two_models(items, (rate, new), seed=run)
-                    failed[at] += not passes(records, n, run, paired=paired)
+                    failed[at] += not passes(records, n, run, paired=same)
             shares = " | ".join(f"{count / _RUNS:.3f}" for count in failed)
-            how = "two models, paired" if paired else "two datasets"
+            how = "two models, paired" if same else "two datasets"
             print(f"{rate} | {how} | {np.mean(pilots):.0f} | {shares}", flush=True)
 
 
