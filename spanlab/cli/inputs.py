@@ -199,10 +199,15 @@ def find_files(patterns: Sequence[str]) -> list[Path]:
 
 
 @contextmanager
-def datasets_as_files(arguments: Sequence[str | None]) -> Iterator[list[str]]:
+def datasets_as_files(
+    arguments: Sequence[str | None], annotator: str | None = None
+) -> Iterator[list[str]]:
     """Write datasets named by arguments, and versions, to files that last as long as the block.
 
     What detectors say of answers that they learnt from is left out, and said.
+
+    Raises:
+        UsageError: nothing is left of what the annotator says.
     """
     from spanlab.cli import console
     from spanlab.formats.writers import write
@@ -218,6 +223,12 @@ def datasets_as_files(arguments: Sequence[str | None]) -> Iterator[list[str]]:
                 with Store.open() as store:
                     learnt = LearntAnswers(summary_of(store, name).settings)
                     write(map(learnt.set_aside, store.records(name)), Path(names[at]))
+                if annotator and annotator in learnt.counts and annotator not in learnt.kept:
+                    raise UsageError(
+                        f"{annotator} learnt from all {learnt.counts[annotator]:,} answers of "
+                        f"{name!r} that it marked, which say nothing of how it does on others: "
+                        "score it on other answers"
+                    )
                 if name not in arguments[:at]:
                     for remark in learnt.remarks:
                         console.say(remark)

@@ -123,7 +123,9 @@ def _seen(store: Store, request: RunRequest, settings: Settings) -> Iterator[tup
     for spec in request.specs:
         learnt = learnt_from(store, spec, settings)
         if learnt and not own:
-            own = frozenset(answer_hash(record.item) for record in store.records(request.dataset))
+            own = frozenset(
+                answer_hash(record.item) for record in store.records(request.dataset, annotators=())
+            )
         yield tuple(sorted(learnt & own))
 
 

@@ -362,13 +362,15 @@ class DatasetSummary:
 class LearntAnswers:
     """Sets aside what detectors say of answers that they learnt from: it is no measure of them.
 
-    ``counts`` has how many annotations were set aside, by annotator.
+    ``counts`` has how many annotations were set aside, by annotator, ``kept`` how many were not, by
+    annotator of those who learnt from any.
     """
 
     def __init__(self, settings: DatasetSettings) -> None:
         learners = {setup.annotator for setup in settings.setups if setup.learnt_from}
         self._learnt = {name: settings.learnt_by([name]) for name in learners}
         self.counts: Counter[str] = Counter()
+        self.kept: Counter[str] = Counter()
 
     def set_aside(self, record: Record) -> Record:
         """Return an item without the annotations of detectors, and votes of them, that it taught.
@@ -380,10 +382,9 @@ class LearntAnswers:
         answer = answer_hash(record.item)
         taught = {name for name, learnt in self._learnt.items() if answer in learnt}
         out = [a for a in record.annotations if taught & {a.annotator, *a.voters}]
-        if not out:
-            return record
-        self.counts.update(annotation.annotator for annotation in out)
         kept = tuple(a for a in record.annotations if a not in out)
+        self.counts.update(annotation.annotator for annotation in out)
+        self.kept.update(annotation.annotator for annotation in kept)
         return record.model_copy(update={"annotations": kept})
 
     @property

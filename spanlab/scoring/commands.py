@@ -88,7 +88,7 @@ def score(
 
     if len(files) == 1 and not inputs.are_files(files):
         files, gold = files * 2, gold or "gold"
-    named = context.with_resource(inputs.datasets_as_files([against, *files]))
+    named = context.with_resource(inputs.datasets_as_files([against, *files], annotator))
     against, files = named[0] or None, named[1:]
     predictions, golds = inputs.split_sides(files)
     if repeat_pairs and not averitec:

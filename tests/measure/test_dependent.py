@@ -118,6 +118,14 @@ def test_scores_and_agreement_set_aside_what_a_detector_learnt_from(
     assert shown.returncode == 0, shown.stderr
     assert json.loads(shown.stdout)["answers"]["all"]["n"] == 60
     assert "judge learnt from 60 of these answers" in " ".join(shown.stderr.split())
+    taught = store.settings("d").learnt_by(["judge"])
+    rest = {answer_hash(record.item) for record in store.records("d")} - taught
+    setup = store.settings("d").setups[0].model_copy(update={"learnt_from": tuple(taught | rest)})
+    store.import_records("all", store.records("d"))
+    store.change_settings("all", lambda old: old.model_copy(update={"setups": (setup,)}))
+    refused = run_here(["score", "all", "--annotator", "judge", "--gold", "anna"], tmp_path, home)
+    assert refused.returncode == 2
+    assert "judge learnt from all 240 answers of 'all' that it marked" in refused.stderr
     both = json.loads(run_here(["agreement", "d", "--json"], tmp_path, home).stdout)
     assert both["pairs"][0]["n"] == 60
     told = run_here(["agreement", "d"], tmp_path, home).stdout
