@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Final, Literal
@@ -119,11 +119,16 @@ def split_by_language(
     return training, in_language
 
 
+def clusters_of(examples: Sequence[LabelledItem]) -> dict[str, int]:
+    """Return the cluster of each item by its id, see ``schema.clusters``."""
+    items = {example.item.id: example.item for example in examples}
+    return dict(zip(items, related(items.values()), strict=True))
+
+
 def _groups(examples: Sequence[LabelledItem]) -> list[list[LabelledItem]]:
     """Put items of one cluster together, in an order of their own ids."""
     ordered = sorted(examples, key=lambda labelled: labelled.item.id)
-    items = {example.item.id: example.item for example in ordered}
-    cluster_of = dict(zip(items, related(items.values()), strict=True))
+    cluster_of = clusters_of(ordered)
     groups = defaultdict(list)
     for example in ordered:
         groups[cluster_of[example.item.id]].append(example)
@@ -154,12 +159,15 @@ class FoldScores(FrozenModel):
     judged_after: tuple[JudgedClaim, ...] = ()
 
 
-def compare_folds(folds: Sequence[FoldScores], unit: Unit) -> HeldOut:
+def compare_folds(
+    folds: Sequence[FoldScores], unit: Unit, cluster_of: Mapping[str, int]
+) -> HeldOut:
     """Compare the untuned and the tuned prompt on the held-out items of all folds.
 
     Args:
         folds: the scores of each fold.
         unit: what was scored.
+        cluster_of: the cluster of each item, by id.
 
     Returns:
         Both means with intervals, their difference with its p value, and means by language.
@@ -172,15 +180,16 @@ def compare_folds(folds: Sequence[FoldScores], unit: Unit) -> HeldOut:
         for row in zip(fold.ids, fold.languages, fold.before, fold.after, strict=True)
     )
     untuned, tuned = [row[2] for row in rows], [row[3] for row in rows]
-    difference = paired(tuned, untuned)
+    codes = [cluster_of[row[0]] for row in rows]
+    difference = paired(tuned, untuned, codes)
     by_language: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for _, lang, before, after in rows:
         by_language[lang].append((before, after))
     return HeldOut(
         items=len(rows),
         folds=len(folds),
-        baseline=_score_of(mean_of(untuned)),
-        tuned=_score_of(mean_of(tuned)),
+        baseline=_score_of(mean_of(untuned, codes)),
+        tuned=_score_of(mean_of(tuned, codes)),
         difference=_difference_of(difference),
         p=difference.p,
         languages={

@@ -12,6 +12,7 @@ from optimizers.examples import LabelledItem, fingerprint
 from optimizers.held_out import (
     DataFold,
     FoldScores,
+    clusters_of,
     compare_folds,
     split_by_language,
     split_in_folds,
@@ -160,7 +161,9 @@ class PromptTuner:
         """
         request = self.request
         unit = request.unit
-        comparison = compare_folds(scores, unit) if any(score.ids for score in scores) else None
+        comparison = None
+        if any(score.ids for score in scores):
+            comparison = compare_folds(scores, unit, clusters_of(examples))
         if request.target is not None:
             examples, _ = split_by_language(examples, request.target, request.transfer)
         self.on_event(SearchRemark(text=f"searching on all {len(examples)} {unit}"))
