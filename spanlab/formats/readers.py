@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from copy import copy
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -213,12 +214,9 @@ class _FailedCalls:
         if self._first is None:
             return
         if not self.n_read:
-            raise InputError(
-                f"no record of {self._n:,} has an answer",
-                file=self._file,
-                found=str(self._first),
-                expected=self._first.expected,
-            )
+            nothing = copy(self._first)
+            nothing.what = f"no record of {self._n:,} has an answer: {self._first.what}"
+            raise nothing
         options.on_warning(
             f"{self._file}: {self._n:,} of {counted(self._n + self.n_read, 'record')} have no "
             f"answer and are left out, the first because {self._first}"

@@ -131,8 +131,10 @@ class Database:
         return ping in {pq.Ping.REJECT, pq.Ping.NO_RESPONSE}
 
     def close(self) -> None:
-        """Close all connections that are not in use."""
-        self.engine.dispose()
+        """Close all connections; those in use, once they are given back."""
+        pool = self.engine.pool
+        self.engine.dispose()  # which makes another pool
+        event.listen(pool, "checkin", _close_late)
 
     @contextmanager
     def _wait_for_turn(self) -> Iterator[None]:
@@ -170,6 +172,12 @@ def _check_stored(url: URL) -> URL:
     if url.get_backend_name() == "sqlite" and url.database in {None, "", ":memory:"}:
         raise UsageError("an SQLite database in memory forgets everything: name a file")
     return url
+
+
+def _close_late(connection: DBAPIConnection | None, _entry: ConnectionPoolEntry) -> None:
+    # A thread may read on while its store is closed: its pool is nobody's any more by then.
+    if connection is not None:
+        connection.close()
 
 
 def _sqlite(url: URL) -> Engine:

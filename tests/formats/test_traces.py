@@ -208,8 +208,11 @@ def test_traces_of_one_file_are_told_apart(tmp_path: Path) -> None:
     assert [record.item.question for record in records] == ["Who built the tower?", "Why is it so?"]
     assert "1 of 3 records have no answer and are left out" in remarks[0]
     assert "traces.jsonl, line 1: no span of this trace has a model's answer" in remarks[0]
-    with pytest.raises(InputError, match="no record of 1 has an answer"):
-        list(read(lines(path, [otlp(other)])))
+    deep = tmp_path / ("far" * 60)  # the reason is told whole, however long the path
+    deep.mkdir()
+    whole = "line 1: no record of 1 has an answer: no span of this trace has a model's answer; exp"
+    with pytest.raises(InputError, match=whole):
+        list(read(lines(deep / "traces.jsonl", [otlp(other)])))
 
 
 @pytest.mark.parametrize(
