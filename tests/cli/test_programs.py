@@ -57,7 +57,7 @@ def test_a_program_is_shown_with_its_worth_and_prompt(
 ) -> None:
     shown = spanlab("programs", "show", "maybe").stdout
     assert "is not significantly better than the untuned prompt: .400 → .500" in shown
-    assert "difference +.100 [-.020, +.180], p = .012" in shown
+    assert "difference +.100 [-.020, +.180], p = .123" in shown
     assert ["de", ".300", ".500", "+.200"] in [line.split() for line in shown.splitlines()]
     assert "extract, 1 example:\n\nQuote it.\nBe quick." in shown
     assert TunedProgram.model_validate_json(spanlab("programs", "show", "sure", "--json").stdout)

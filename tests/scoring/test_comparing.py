@@ -189,7 +189,7 @@ def test_the_command_prints_the_agreement_of_people_and_detectors(
         store.import_records("d", [one])
     shown = run_here(["agreement", "d"], tmp_path, environment)
     assert shown.returncode == 0, shown.stderr
-    assert [line.split()[-4:] for line in shown.stdout.splitlines()[2:5]] == [
+    assert [line.split()[-4:] for line in shown.stdout.splitlines()[2:4]] == [
         [".208", "1", ".208", "1"],
         [".208", "1", ".208", "1"],
     ]

@@ -40,7 +40,7 @@ def tuned_program(
             baseline=HeldOutScore(mean=0.4, low=0.3, high=0.5),
             tuned=HeldOutScore(mean=0.5, low=0.4, high=0.6),
             difference=HeldOutScore(mean=0.1, low=low, high=0.18),
-            p=0.0123,
+            p=0.0123 if low > 0 else 0.123,
             languages={"de": (0.3, 0.5), "en": (0.5, 0.5)},
         ),
         predictors={
