@@ -85,7 +85,7 @@ def test_two_models_of_a_dataset_are_compared_on_the_same_questions(
 def test_two_samples_of_equal_models_differ_by_chance_alone(store: Store) -> None:
     """12 of 50 wrong are not shown to be more than 11 of 50, also once all is reviewed."""
     for name, wrong in (("old", 11), ("new", 12), ("worse", 30)):
-        filled(store, name, lambda at, wrong=wrong: at < wrong, 50, 50)
+        filled(store, name, wrong.__gt__, 50, 50)
         records = [
             r.model_copy(
                 update={"item": r.item.model_copy(update={"question": f"{name} {r.item.id}"})}

@@ -146,11 +146,10 @@ def test_known_answers_tell_people_from_a_majority_of_near_copies(changed: float
 def test_intervals_hold_the_planted_rates_and_are_no_points() -> None:
     held = total = 0
     for rater in rate_raters(planted()[0]).raters:
-        for planted_rate, (low, high) in zip(
-            PEOPLE[rater.name],
-            (rater.sensitivity_interval, rater.specificity_interval),
-            strict=True,
-        ):
+        intervals = rater.sensitivity_interval, rater.specificity_interval
+        for planted_rate, ends in zip(PEOPLE[rater.name], intervals, strict=True):
+            assert ends is not None
+            low, high = ends
             assert low < high
             held += low <= planted_rate <= high
             total += 1
