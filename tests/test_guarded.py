@@ -26,8 +26,8 @@ HARMLESS = """
     described summary_of has_login invitation_page log_table login_secrets role_table state_of
     token_table
     agreement_over_time agreement_table day_table label_shares label_table pace pace_table
-    verdict_table item_scores calibration_table claim_measures claim_table language_table pair_table answer_table
-    score_table default_annotators error_tables judges read_table check_reviewer
+    verdict_table item_scores calibration_table claim_measures claim_table language_table pair_table
+    answer_table score_table default_annotators error_tables judges read_table check_reviewer
     colour_of last_checks model_environment server_names session_model ask_servers
     usual_concurrency is_ensemble model_fields models_of remarks_on specifications allowed_hosts
     estimate_items typical_cost in_folders save_upload split_sources unpack_contexts preview_import
