@@ -92,6 +92,8 @@ THREE_RUNS = [
 ]
 REWRITTEN, OTHER_NOTES = "its year of completion", "Notes: nothing else is known."
 NOTES = "Notes: the work was completed in 1889."
+LONG = {question: f"{text} It is still in use." for question, text in FOUND.items()}
+HYPOTHETICAL = "It may be very old, perhaps from 1850."
 TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
     "side by side": (
         [
@@ -249,6 +251,137 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
             call("llm2", "write", (3, 4), ("user", BUILT), wrote=SAID[BUILT]),
         ],
         [(BUILT, SAID[BUILT], [])],
+    ),
+    "several runs whose model says the same on the way": (
+        [
+            ALL,
+            *[
+                span
+                for n, question in enumerate((BUILT, DESIGNED, OPENED))
+                for span in (
+                    call(
+                        f"draft{n}",
+                        "all",
+                        (10 * n, 10 * n + 1),
+                        ("user", f"Write a passage that answers: {question}"),
+                        wrote=HYPOTHETICAL,
+                    ),
+                    search(n, (10 * n + 2, 10 * n + 3), FOUND[question], asked=HYPOTHETICAL),
+                    call(
+                        f"llm{n}",
+                        "all",
+                        (10 * n + 4, 10 * n + 5),
+                        ("system", f"Use: {FOUND[question]}"),
+                        ("user", question),
+                        wrote=SAID[question],
+                    ),
+                )
+            ],
+        ],
+        [ONE, TWO, THREE],
+    ),
+    "map steps that say the same are one run with what reads them": (
+        [
+            ALL,
+            call("llm1", "all", (1, 2), ("user", "Notes of A, please."), wrote=OTHER_NOTES),
+            call("llm2", "all", (1, 3), ("user", "Notes of B, please."), wrote=OTHER_NOTES),
+            call(
+                "llm3",
+                "all",
+                (4, 5),
+                ("user", f"{OTHER_NOTES}\n{OTHER_NOTES}\n\nQuestion: {BUILT}"),
+                wrote=SAID[BUILT],
+            ),
+        ],
+        [item(BUILT)],
+    ),
+    "rows with the same question, each rewritten first": (
+        [
+            ALL,
+            *[
+                span
+                for n in (1, 2)
+                for span in (
+                    row(f"row {n}", "all", (10 * n, 10 * n + 9)),
+                    call(
+                        f"call{n}",
+                        f"row {n}",
+                        (10 * n, 10 * n + 1),
+                        ("system", "Make it clear."),
+                        ("user", BUILT),
+                        wrote="Which year was the work completed in?",
+                    ),
+                    asked(n, BUILT, (10 * n + 2, 10 * n + 3), f"row {n}"),
+                )
+            ],
+        ],
+        [item(BUILT), item(BUILT)],
+    ),
+    "a retriever that several runs share brings each what its prompt repeats": (
+        [
+            ALL,
+            row("search", "all", (0, 1), kind="RETRIEVER", found=list(LONG.values())),
+            *[
+                call(
+                    f"llm{n}",
+                    "all",
+                    (2, 3 + n),
+                    ("system", f"Use: {text}"),
+                    ("user", question),
+                    wrote=SAID[question],
+                )
+                for n, (question, text) in enumerate(LONG.items())
+            ],
+        ],
+        [item(question, text) for question, text in LONG.items()],
+    ),
+    "a function over rows of a table": (
+        [
+            row(
+                "all",
+                asked=json.dumps({"args": [[{"question": BUILT}, {"question": DESIGNED}]]}),
+                answered=json.dumps([{"a": SAID[BUILT]}, {"a": SAID[DESIGNED]}]),
+            ),
+            *rag(1, "all", BUILT, (1, 9)),
+            *rag(2, "all", DESIGNED, (10, 19)),
+        ],
+        [ONE, TWO],
+    ),
+    "an agent is asked what a call that is put aside had made of the question": (
+        [
+            ALL,
+            call(
+                "rewriter",
+                "all",
+                (1, 2),
+                ("system", "Make it clear."),
+                ("user", BUILT),
+                wrote=f"What is wanted is this: {BUILT}",
+            ),
+            call(
+                "llm1",
+                "all",
+                (3, 4),
+                ("user", f"What is wanted is this: {BUILT}"),
+                wrote=SAID[BUILT],
+            ),
+            call(
+                "rewriter2",
+                "all",
+                (1, 2),
+                ("system", "Make it clear."),
+                ("user", DESIGNED),
+                wrote=f"What is wanted is this: {DESIGNED}",
+            ),
+            call(
+                "llm2",
+                "all",
+                (3, 5),
+                ("user", f"What is wanted is this: {DESIGNED}"),
+                wrote=SAID[DESIGNED],
+            ),
+        ],
+        [item(BUILT), item(DESIGNED)],
     ),
     "turns of a chat": (
         [

@@ -43,7 +43,9 @@ def parts_of(prompt: str, returned: Iterable[str] = (), *, asks: bool = True) ->
     sections = sections or _named(prompt, asks=asks)
     sections = [section for section in sections if section.text.strip()]
     labelled = [m for m in _LABEL.finditer(prompt) if _is_label(m) and m["question"]]
-    if labelled:
+    if asked := _ASKED.search(prompt):
+        question = asked["text"].strip()
+    elif labelled:
         end = _next_label(prompt, labelled[-1].end())
         question = prompt[labelled[-1].end() : end].strip()
         if "[[" in labelled[-1]["mark"]:  # DSPy's field, behind which it goes on without a label
@@ -154,19 +156,24 @@ _OTHER: Final = (
 )
 _CONTEXTS: Final = re.compile(_CONTEXT, re.IGNORECASE)
 _LABEL: Final = re.compile(
-    rf"^(?P<mark>[#*\[ \t]*)(?:(?P<context>{_CONTEXT})|(?P<question>{_QUESTION})|{_OTHER})"
-    r"[#*\] \t]*(?P<colon>[:\uff1a]?)[* \t]*\n?",
+    rf"^(?P<mark>[#*\[【 \t]*)(?:(?P<context>{_CONTEXT})|(?P<question>{_QUESTION})|{_OTHER})"
+    r"[#*\]】 \t]*(?P<colon>[:\uff1a]?)[* \t]*\n?",
     re.IGNORECASE | re.MULTILINE,
 )
 _NUMBERED: Final = re.compile(
-    rf"^[ \t]*[#*-]*[ \t]*(?:(?:{_CONTEXT})?[ \t]*\[(?P<bracket>\d{{1,3}})\]|"
+    rf"^[ \t]*[#*-]*[ \t]*(?:(?:{_CONTEXT})?[ \t]*[\[【](?:{_CONTEXT})?[ \t]*#?"
+    rf"(?P<bracket>\d{{1,3}})[\]】]|"
     rf"(?:{_CONTEXT})[ \t]*#?(?P<word>\d{{1,3}})\b|\(?(?P<plain>\d{{1,3}})[.)])"
     r"(?:[ \t]*\(Title:[^\n]*?\))?[*]*[ \t]*[:\uff1a]?[*]*[ \t]*\n?",
     re.IGNORECASE | re.MULTILINE,
 )
 _TAGGED: Final = re.compile(
     r"<(?P<tag>document_content|document|doc|passage|context|source|chunk|excerpt|snippet)\b[^<>]*>"
-    r"(?P<text>(?:(?!<(?P=tag)\b|<document)[\s\S])*?)</(?P=tag)>",
+    r"(?P<text>(?:(?!<(?:(?P=tag)|document\w*|doc|passage|chunk|excerpt|snippet)\b)[\s\S])*?)</(?P=tag)>",
+    re.IGNORECASE,
+)
+_ASKED: Final = re.compile(
+    rf"<(?P<tag>{_QUESTION}|user_(?:question|query|input))>(?P<text>(?:(?!<)[\s\S])+)</(?P=tag)>",
     re.IGNORECASE,
 )
 _DIVIDER: Final = re.compile(r"^[ \t]*[-=*_#]{3,}[ \t]*$", re.MULTILINE)

@@ -16,14 +16,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from spanlab.formats.known import spans as told
 from spanlab.formats.known.prompts import parts_of
 from spanlab.formats.known.span_files import joined
 from spanlab.formats.known.spans import Span
-from spanlab.formats.known.trace import ABOUT, Trace
+from spanlab.formats.known.trace import ABOUT, RESULTS, Trace
 
 _Name = Any  # the id of a span
 _START: Final = 8  # characters by which a text is looked for in others
@@ -65,7 +65,8 @@ def runs_of(spans: Sequence[Span]) -> list[Run]:
             about |= {n: v for n, v in span["attributes"].items() if n in _ABOUT}
         for run in owners[span["id"]] & kept.keys():
             own = {n: v for n, v in span["attributes"].items() if n not in _OF_TRACE}
-            kept[run].append({**span, "attributes": {**about, **own}})
+            shared = {"is_shared": True} if len(owners[span["id"]]) > 1 else {}
+            kept[run].append({**span, **shared, "attributes": {**about, **own}})
     return [Run(number, kept[run]) for number, run in enumerate(runs, start=1)]
 
 
@@ -133,21 +134,26 @@ class _Texts:
         if text := text.strip():
             self._by_start.setdefault(text[:_START], []).append((text, owner))
 
-    def inside(self, text: str, least: int = _LEAST) -> Iterator[_Name]:
-        """Yield whose text is all of this one, or a part of so many bytes or more."""
-        text = text.strip()
+    def inside(self, text: str, least: int = _LEAST) -> dict[str, list[_Name]]:
+        """Return the texts that are all of this one, or a part of so many bytes; and whose."""
+        text, inside = text.strip(), dict[str, list[_Name]]()
         starts = {text[at : at + _START] for at in range(max(1, len(text) - _START + 1))}
         for start in starts & self._by_start.keys():
             for known, owner in self._by_start[start]:
                 if known == text or (len(known.encode()) >= least and known in text):
-                    yield owner
+                    inside.setdefault(known, []).append(owner)
+        return inside
+
+    def owners(self, text: str, least: int = _LEAST) -> set[_Name]:
+        """Return whose these texts are."""
+        return {owner for owners in self.inside(text, least).values() for owner in owners}
 
 
 class _Links:
     """Which parts are steps of one run: sets that grow together."""
 
     def __init__(self, trace: Trace, parts: Mapping[_Name, _Part]) -> None:
-        self._parts = parts
+        self._trace, self._parts = trace, parts
         self._first = {name: name for name in parts}
         self._asked, self._said, self._found = _Texts(), _Texts(), _Texts()
         self.readers: dict[_Name, set[_Name]] = {}  # span beside runs → parts that it belongs to
@@ -161,14 +167,17 @@ class _Links:
             for answer in part.answers:
                 self._said.add(answer, name)
         beside = [span for span in trace.order if span["id"] not in self._inside]
+        self._gifts: dict[str, dict[_Name, list[Span]]] = {}  # text → who said it → who read it
         for span in beside:
-            self._join_beside(trace, span)
+            self._join_beside(span)
         for name in parts:
             self._join_asked(name)
         for span in trace.order:
             if span["id"] in self._inside:
-                self._join_given(trace, span, self._inside[span["id"]])
-        self._join_around(trace, beside)
+                self._join_given(span, self._inside[span["id"]])
+        for readers in self._gifts.values():
+            self._join_readers(readers)
+        self._join_around(beside)
 
     def of(self, part: _Name) -> _Name:
         """Return the part that is the name of a part's run."""
@@ -179,49 +188,95 @@ class _Links:
     def _join(self, one: _Name, other: _Name) -> None:
         self._first[self.of(other)] = self.of(one)
 
-    def _join_beside(self, trace: Trace, span: Span) -> None:
+    def _join_beside(self, span: Span) -> None:
         """Find whose a span beside runs is: what it found for a model's words goes on with them."""
-        is_model = trace.kind(span) == "model"
-        asked = trace.asked_in(span) if is_model else told.asked_of(span)
-        fed = set(self._said.inside(asked)) if is_model or asked else set()
+        is_model = self._trace.kind(span) == "model"
+        asked = self._trace.asked_in(span) if is_model else told.asked_of(span)
+        said = self._said.inside(asked).values() if is_model or asked else ()
+        fed = {name for names in said for name in self._nearest(names, span)}
         for text in told.documents_of(span):
             self._found.add(text, span["id"])
             for name in fed:
                 self._said.add(text, name)
-        self.readers[span["id"]] = fed | set(self._asked.inside(_core(asked), _START))
+        for message in self._trace.messages(span, read=False) if is_model else ():
+            self._found.add(message.text, span["id"])
+        self.readers[span["id"]] = fed | self._asked.owners(_core(asked), _START)
+
+    def _nearest(self, names: Sequence[_Name], span: Span) -> list[_Name]:
+        """Return the part before a span that is closest to it: several runs may say the same."""
+        if len(names) < 2:
+            return list(names)
+        before = [name for name in names if self._parts[name].span["end"] <= span["start"]]
+        return [max(before, key=lambda name: self._closeness(name, span))] if before else []
+
+    def _closeness(self, name: _Name, span: Span) -> tuple[int, int]:
+        """Return how many spans are around both, and minus the time between them."""
+        part = self._parts[name].span
+        return _n_common(self._trace, part, span), -abs(part["end"] - span["start"])
 
     def _join_asked(self, name: _Name) -> None:
         """Join a part with those that were asked the same, or what it said."""
         part = self._parts[name]
-        for other in self._asked.inside(_core(part.question), _START):
-            if not (part.is_whole and _have_one_name(part, self._parts[other])):
+        for other in self._asked.owners(_core(part.question), _START):
+            if not self._are_repeated(part, self._parts[other]):
                 self._join(name, other)
         for answer in part.answers:
-            for other in self._asked.inside(answer, _START):
+            for other in self._asked.owners(answer, _START):
                 if self._parts[other].span["start"] >= part.span["end"]:
-                    self._join(name, other)
+                    self._note_gift(answer, name, self._parts[other].span)
 
-    def _join_given(self, trace: Trace, span: Span, reader: _Name) -> None:
-        """Join the part that a span is in with those that had said what the span was given."""
+    def _are_repeated(self, one: _Part, other: _Part) -> bool:
+        """Say whether two parts are runs of one function, or in spans that are."""
+        if one.is_whole or other.is_whole:
+            return one.is_whole and _have_one_name(one, other)
+        later = max(one, other, key=lambda part: part.span["start"])
+        if any(message.role in RESULTS for message in self._trace.news(later.span)):
+            return False  # an agent's next step
+        paths = self._trace.path(one.span), self._trace.path(other.span)
+        apart = _n_common(self._trace, one.span, other.span)
+        first, second = (path[apart : apart + 2] for path in paths)
+        return len(first) == len(second) == 2 and _bare_name(first[0]) == _bare_name(second[0])
+
+    def _note_gift(self, text: str, giver: _Name, reader: Span) -> None:
+        self._gifts.setdefault(text, {}).setdefault(giver, []).append(reader)
+
+    def _join_given(self, span: Span, reader: _Name) -> None:
+        """Note what parts had said that a span was given, which is in another part."""
         part = self._parts[reader]
-        for text in trace.given(span):
-            for found in self._found.inside(text):
+        for text in self._trace.given(span):
+            for found in self._found.owners(text):
                 self.readers[found].add(reader)
-            for other in self._said.inside(text):
-                giver = self._parts[other]
-                is_turn = part.is_whole and _have_one_name(part, giver)
-                is_turn &= giver.answers[0] not in told.arguments_of(part.span)
-                if not is_turn and giver.span["end"] <= span["start"] and other != reader:
-                    self._join(reader, other)
+            for said, givers in self._said.inside(text).items():
+                for other in givers:
+                    giver = self._parts[other]
+                    is_turn = part.is_whole and _have_one_name(part, giver)
+                    is_turn &= giver.answers[0] not in told.arguments_of(part.span)
+                    if not is_turn and giver.span["end"] <= span["start"] and other != reader:
+                        self._note_gift(said, other, span)
 
-    def _join_around(self, trace: Trace, beside: Iterable[Span]) -> None:
+    def _join_readers(self, read_by: Mapping[_Name, Sequence[Span]]) -> None:
+        """Join those that said a text with all who read it, each with the closest if several did.
+
+        What several runs say, such as "I do not know", makes no run of them.
+        """
+        readers = {span["id"]: span for spans in read_by.values() for span in spans}
+        for name, spans in read_by.items():
+            closest = [max(spans, key=lambda span: self._closeness(name, span))]
+            for span in spans if len(read_by) == 1 else closest:
+                self._join(self._inside[span["id"]], name)
+        for span in readers.values() if len(read_by) > 1 else ():
+            givers = [name for name, spans in read_by.items() if span in spans]
+            for name in self._nearest(givers, span):
+                self._join(self._inside[span["id"]], name)
+
+    def _join_around(self, beside: Iterable[Span]) -> None:
         """Join all parts in a span that has the question of one, or the answer of a model's call.
 
         It is an agent that tries again, or a run of which one end is not told.
         """
         inside = dict[_Name, list[_Name]]()
         for name in self._parts:
-            for span in trace.path(self._parts[name].span)[:-1]:
+            for span in self._trace.path(self._parts[name].span)[:-1]:
                 inside.setdefault(span["id"], []).append(name)
         for span in beside:
             names = inside.get(span["id"], [])
@@ -235,6 +290,17 @@ class _Links:
 
 def _have_one_name(one: _Part, other: _Part) -> bool:
     return one.is_whole and other.is_whole and one.span["name"] == other.span["name"]
+
+
+def _bare_name(span: Span) -> str:
+    """Return a span's name without the numbers by which programs count runs."""
+    return _DIGITS.sub("", str(span["name"]))
+
+
+def _n_common(trace: Trace, one: Span, other: Span) -> int:
+    """Return how many spans are around both."""
+    pairs = zip(trace.path(one), trace.path(other), strict=False)
+    return sum(outer["id"] == around["id"] for outer, around in pairs)
 
 
 def _repeated(
@@ -253,7 +319,7 @@ def _repeated(
     if all(told.input_of(s) is None and told.output_of(s) is None for s in outer):
         return runs
     first = {holding[s["id"]]: s for s in reversed(trace.order) if s["id"] in holding}
-    named = {run: _DIGITS.sub("", str(first[run]["name"])) for run in runs}
+    named = {run: _bare_name(first[run]) for run in runs}
     often = Counter(named.values())
     return {run: names for run, names in runs.items() if often[named[run]] > 1}
 

@@ -180,18 +180,19 @@ def documents_of(span: Span) -> list[str]:
 def _found_by_tool(value: Any) -> list[str]:
     value = [value] if is_message(value) else value
     if is_chat(value):
-        lines = (line.text for message in value for line in lines_of(message) if line.text)
-        return [text for line in lines for text in results_in(line)]
-    if isinstance(value, str):
-        return [value]
-    if texts := texts_listed(value):
-        return texts
-    if not isinstance(value, dict):
-        return documents_in(value)
-    parts = next((value[name] for name in NAMES["part"] if isinstance(value.get(name), list)), None)
-    if parts is not None or len(value) == 1:
-        return [returned(value if parts is None else {"content": parts})]
-    return documents_in(value)
+        texts = [line.text for message in value for line in lines_of(message) if line.text]
+    elif isinstance(value, str):
+        texts = [value]
+    elif listed := texts_listed(value):
+        return listed
+    elif isinstance(value, dict):
+        parts = next((value[n] for n in NAMES["part"] if isinstance(value.get(n), list)), None)
+        is_text = parts is not None or len(value) == 1
+        content = value if parts is None else {"content": parts}
+        texts = [returned(content)] if is_text else documents_in(value)
+    else:
+        texts = documents_in(value)
+    return [text for inner in texts for text in results_in(inner)]
 
 
 def results_in(text: str) -> list[str]:
@@ -360,7 +361,11 @@ def text_said(value: Any) -> str:
 
 
 def _are_several(value: list[Any]) -> bool:
-    return len(value) > 1 and all(isinstance(part, str) for part in value)
+    """Say whether a list holds texts, or rows of a table: one for each of several runs."""
+    rows = {tuple(part) for part in value if isinstance(part, dict)}
+    are_rows = len(rows) == 1 and not any(is_message(part) or "type" in part for part in value)
+    are_rows &= all(isinstance(part, dict) for part in value)
+    return len(value) > 1 and (are_rows or all(isinstance(part, str) for part in value))
 
 
 def text_asked(value: Any) -> str:

@@ -28,8 +28,8 @@ from spanlab.output.figures import counted
 T = TypeVar("T")
 _NUMBER: Final = re.compile(r"[0-9a-f]{16,}")  # an id of a node, which says nothing
 _SPEAKERS: Final = told.USERS | {"assistant", "ai"}
-_RESULTS: Final = frozenset(("tool", "function"))
-_TURNS: Final = _SPEAKERS | _RESULTS
+RESULTS: Final = frozenset(("tool", "function"))
+_TURNS: Final = _SPEAKERS | RESULTS
 _METADATA: Final = ("metadata", "langfuse.observation.metadata")  # that are objects, or their JSON
 
 # A model's call of such a name checks, routes or titles, and does not answer.
@@ -275,15 +275,18 @@ class Trace:
         """Return the question in the first span of a kind, without passages around it.
 
         Of models it is the call that answered in the end, unless it was told to go on from what an
-        earlier one had said.
+        earlier one had said; of one that rewrites, if its task is not in the same message.
         """
         spans = [s for s in self.order if self._is(s, kind) and not self._aside[s["id"]]]
         if kind == "model":
             spans = [*self.answering[-1:], *self.answering]
+            spans += [call for call in self.calls if len(self.messages(call, read=True)) > 1]
         for span in spans:
             asked = self.asked_in(span) if kind == "model" else told.asked_of(span)
             if any(passage in asked for passage in passages):
                 asked = parts_of(asked, passages).question
+            elif kind == "model" and any(text in asked for text in self._said):
+                asked = parts_of(asked).question or asked
             if asked and not (kind == "model" and any(text in asked for text in self._said)):
                 return asked
         return ""
@@ -301,8 +304,12 @@ class Trace:
         texts: dict[str, None] = {}
         for span in sorted(self.heard, key=itemgetter("start")):
             found = [(text, span["end"]) for text in told.documents_of(span)]
+            if span.get("is_shared"):  # with other runs: of those that this run's prompts repeat
+                read = [m.text for call in self.calls for m in self.messages(call, read=True)]
+                used = [(text, at) for text, at in found if any(text in prompt for prompt in read)]
+                found = used or found
             if self._is(span, "model"):
-                news = (m.text for m in self.news(span) if m.role in _RESULTS)
+                news = (m.text for m in self.news(span) if m.role in RESULTS)
                 results = [text for new in news for text in results_in(new)]
                 found += [(t, span["start"]) for t in results if not any(k in t for k in texts)]
             texts |= {text: None for text, at in found if not said.get(text.strip(), at) < at}
@@ -433,7 +440,7 @@ def note_span(recorder: Recorder, span: Span, stage: str, question: str = "") ->
     kept = [
         TracedMessage(message.role, text)
         for n, message in enumerate(read)
-        for text in (results_in(message.text) if message.role in _RESULTS else [message.text])
+        for text in (results_in(message.text) if message.role in RESULTS else [message.text])
         if message.role not in _TURNS or n not in earlier or recorder.knows(text)
         if not (question.strip() and question.strip() in text) or recorder.knows(text)
     ]
