@@ -19,7 +19,7 @@ from spanlab.base.errors import UsageError, unreadable
 from spanlab.detection.setup import changed_prompts, model_checks, option_hash
 from spanlab.measure.items import is_reviewer, words_that_count
 from spanlab.measure.measurement import measure
-from spanlab.measure.powered import ReviewedSample, estimate_rate
+from spanlab.measure.powered import METHOD, ReviewedSample, estimate_rate
 from spanlab.measure.sample import (
     MeasuredItems,
     interval_of,
@@ -275,6 +275,14 @@ def stale_because(store: Store, dataset: str, certificate: Certificate) -> tuple
             for name in changed_prompts(own_setups)
         ]
     return tuple(reasons)
+
+
+def method_change(certificate: Certificate) -> str | None:
+    """Return that a certificate's figures were estimated in another way than now; None if not."""
+    before = certificate.content["measurement"]["method"]
+    if before == METHOD:
+        return None
+    return f"its figures were estimated otherwise ({before}); now: {METHOD}"
 
 
 def write_certificate(certificate: Certificate, path: Path) -> None:

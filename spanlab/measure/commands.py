@@ -12,7 +12,12 @@ from spanlab.cli import console
 from spanlab.cli.inputs import split_names
 from spanlab.measure import gating, measurement, sample
 from spanlab.measure.certificate_html import save_certificate
-from spanlab.measure.certificates import certify, read_certificate, stale_because
+from spanlab.measure.certificates import (
+    certify,
+    method_change,
+    read_certificate,
+    stale_because,
+)
 from spanlab.measure.rate_tally import rates as count_rates
 from spanlab.schema import MeasurementPlan
 from spanlab.storage import Store
@@ -125,8 +130,10 @@ def measure(
             typer.echo("\n".join(sample.measurement_queue(store, dataset)))
             return
         if check is not None:
-            reasons = stale_because(store, dataset, read_certificate(check))
-            typer.echo(f"out of date: {'; '.join(reasons)}" if reasons else "still valid")
+            held = read_certificate(check)
+            reasons = stale_because(store, dataset, held)
+            state = f"out of date: {'; '.join(reasons)}" if reasons else "still valid"
+            typer.echo("; ".join(filter(None, (state, method_change(held)))))
             raise typer.Exit(bool(reasons))
         measured = measurement.measure(store, dataset)
         if certificate is not None:

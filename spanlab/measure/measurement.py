@@ -80,7 +80,9 @@ class Measurement:
 
     ``pairs`` are differences of groups with intervals that hold together; ``history`` is the rate
     after so many reviews; ``more`` about how many are missing. ``suggestions`` counts the reviews
-    by whether suggestions were "shown", "hidden" or this is "unknown", as their logs tell.
+    by whether suggestions were "shown", "hidden" or this is "unknown", as their logs tell. What is
+    reviewed is in so many ``clusters`` of answers that belong together; None in certificates of
+    before. The detector's marks on the ``set_aside`` answers that it learnt from do not count.
     """
 
     dataset: str
@@ -92,6 +94,8 @@ class Measurement:
     for_difference: int
     remarks: tuple[str, ...]
     suggestions: Mapping[str, int] = field(default_factory=dict)
+    clusters: int | None = None
+    set_aside: int = 0
 
     @property
     def rate(self) -> GroupMeasurement:
@@ -107,8 +111,15 @@ class Measurement:
     @property
     def sentence(self) -> str | None:
         """What was found, in one sentence for everybody; None without reviews."""
-        rate = self.rate.superpopulation
-        return None if rate is None else rate_sentence(rate, self.plan.unit)
+        rate, reviews = self.rate.superpopulation, self.rate.reviews
+        if rate is None:
+            return None
+        sentence = rate_sentence(rate, self.plan.unit)
+        if self.clusters is None or self.clusters >= reviews:
+            return sentence
+        return (
+            f"{sentence[:-1]} ({reviews:,} reviewed, of {self.clusters:,} questions or documents)."
+        )
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return rates by group, their differences, and how the interval shrank."""
@@ -165,6 +176,8 @@ class Measurement:
             for_difference=self.for_difference,
             remarks=self.remarks,
             suggestions=self.suggestions,
+            clusters=self.clusters,
+            set_aside=self.set_aside,
         )
 
     @staticmethod
@@ -182,7 +195,10 @@ class Measurement:
             more=figures["more"],
             for_difference=figures["for_difference"],
             remarks=tuple(figures["remarks"]),
-            suggestions=figures.get("suggestions", {}),  # certificates of 1.0 lack it
+            # Certificates of 1.0 lack these.
+            suggestions=figures.get("suggestions", {}),
+            clusters=figures.get("clusters"),
+            set_aside=figures.get("set_aside", 0),
         )
 
 
@@ -241,6 +257,8 @@ def measure(store: Store, dataset: str, plan: MeasurementPlan | None = None) -> 
         ),
         remarks=tuple(_remarks(items, suggestions)),
         suggestions=suggestions,
+        clusters=len(np.unique(items.clusters[items.chosen()])),
+        set_aside=int(items.seen.sum()),
     )
 
 

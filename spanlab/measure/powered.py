@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from spanlab.scoring.intervals import Array, t_quantile, unseen_clusters, wilson
 
 METHOD: Final = (
-    "prediction-powered (PPI++, λ tuned; Hájek weights); Wilson interval with the effective number "
-    "of reviews and Student's t"
+    "prediction-powered (PPI++, λ tuned; Hájek weights), variance by clusters; Wilson interval "
+    "with the effective number of reviews and Student's t"
 )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from spanlab.base.errors import InputError
 from spanlab.base.fields import FrozenModel
 from spanlab.output.tables import MeanInterval
-from spanlab.schema import AnnotatorKind, Record, Verdict
+from spanlab.schema import AnnotatorKind, Record, Relations, Verdict, clusters, relations_in
 from spanlab.scoring.claims import coarse
 from spanlab.scoring.intervals import t_quantile
 from spanlab.scoring.report import Table, mean_of
@@ -32,13 +32,14 @@ class ItemMarks:
 
     ``marks`` holds the merged extents of each annotator that finished the item (none if it found
     nothing); an annotator that did not finish it has no entry. ``length`` counts the answer's
-    characters.
+    characters. ``relations`` are what the answer may have in common with others.
     """
 
     id: str
     lang: str
     length: int
     marks: Mapping[str, Sequence[Extent]]
+    relations: Relations = field(default_factory=Relations)
 
 
 class AnnotatorPair(FrozenModel):
@@ -108,6 +109,7 @@ def rated(record: Record, annotators: Iterable[str] | None = None) -> ItemMarks:
                 else annotation.annotator in wanted
             )
         },
+        relations=relations_in(record.item),
     )
 
 
@@ -159,9 +161,10 @@ def agreement(items: Iterable[ItemMarks], *, with_pairs: bool = True) -> Agreeme
 def alpha_interval(items: Iterable[ItemMarks]) -> AlphaInterval | None:
     """Measure alpha as ``agreement`` does, with its 95 % interval.
 
-    A jackknife leaves out one item at a time, and from three annotators on one annotator at a time:
-    then the interval is for other items and other annotators like these, else for these two alone
-    (Student's t with Satterthwaite's degrees of freedom).
+    A jackknife leaves out one item at a time, or all that belong together (``schema.clusters``),
+    and from three annotators on one annotator at a time: then the interval is for other items and
+    other annotators like these, else for these two alone (Student's t with Satterthwaite's degrees
+    of freedom).
 
     Returns:
         None where alpha is undefined, as without an item that two annotators finished.
@@ -172,7 +175,10 @@ def alpha_interval(items: Iterable[ItemMarks]) -> AlphaInterval | None:
     if alpha is None:
         return None
     names = sorted({name for item in rated for name in item.marks})
-    without_one = [_alphas(table.sum(axis=0) - table)]
+    codes = np.unique(clusters([item.relations for item in rated]), return_inverse=True)[1]
+    together = np.zeros((codes.max() + 1, 3))
+    np.add.at(together, codes, table)
+    without_one = [_alphas(table.sum(axis=0) - together)]
     if len(names) > 2:
         without_one.append(_alphas(np.array([_without(rated, name) for name in names])))
     parts = [_jackknife(alphas) for alphas in without_one]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -34,12 +35,15 @@ from spanlab.schema import (
     TunedPredictor,
     TunedProgram,
     answer_hash,
+    relations_of,
 )
 from spanlab.schema.fits import FitReport
+from spanlab.scoring.agreement import ItemMarks, alpha_interval
 from spanlab.scoring.comparison import paired
 from spanlab.scoring.intervals import count_rate, t_quantile
 from spanlab.scoring.report import mean_of
 from spanlab.storage import Store
+from spanlab.text.extents import Extent
 
 
 @pytest.fixture
@@ -238,9 +242,41 @@ def test_future_answers_of_few_questions_are_less_certain_than_these(store: Stor
     filled(store, "d", truth, 200, 200, cluster="meta.model")
     apart, two = measure(store, "apart").rate, measure(store, "d").rate
     assert apart.finite == two.finite  # these answers are drawn one by one
+    figures = measure(store, "d").figures()
+    assert (figures["clusters"], figures["set_aside"]) == (2, 0)
+    assert measure(store, "d").sentence == (
+        "Between 0 and 100 of 100 answers like these contain a hallucination (200 reviewed, of 2 "
+        "questions or documents)."
+    )
     assert apart.superpopulation
     assert two.superpopulation
     assert two.superpopulation.high > 2 * apart.superpopulation.high
+
+
+@pytest.mark.parametrize(("questions", "answers"), [(40, 2), (20, 5), (10, 10)])
+def test_intervals_hold_and_equal_systems_seldom_differ_whatever_is_alike(
+    questions: int, answers: int
+) -> None:
+    """Answers to a question are all wrong or all right; half of them are reviewed."""
+    rng, held, differ = np.random.default_rng(7), np.zeros(2), 0
+    codes, n = np.repeat(np.arange(questions), answers), questions * answers
+    for _ in range(200):
+        y, other = (
+            np.repeat(rng.random(questions) < 0.3, answers).astype(np.float64) for _ in range(2)
+        )
+        counted = mean_of(y.tolist(), codes.tolist())
+        order = rng.permutation(n)
+        f = np.where(rng.random(n) < 0.95, y[order], 1 - y[order])
+        half = ReviewedSample(
+            y[order][: n // 2], f[: n // 2], np.full(n // 2, 0.5), clusters=codes[order][: n // 2]
+        )
+        marks = Population(f, np.ones(n), codes[order])
+        found = estimate_rate(half, f.mean(), items=n, superpopulation=True, population=marks)
+        ends = ((counted.low, counted.high), (float(found.low), float(found.high)))
+        held += [low <= 0.3 <= high for low, high in ends]
+        differ += paired(y.tolist(), other.tolist(), codes.tolist()).p < 0.05
+    assert held.min() >= 184  # .95 less two standard errors
+    assert differ <= 16
 
 
 def test_answers_to_one_question_flip_together() -> None:
@@ -249,6 +285,40 @@ def test_answers_to_one_question_flip_together() -> None:
     assert paired(a, b).p < 0.001
     assert paired(a, b, [0] * 20 + list(range(1, 21))).p > 0.9
     assert mean_of(a, [0] * 20 + list(range(1, 21))).high > mean_of(a).high + 0.1
+
+
+def test_an_earlier_method_is_told_by_the_check(store: Store, tmp_path: Path) -> None:
+    filled(store, "d", truth, 60, 40)
+    content = certify(store, "d").content
+    content["measurement"]["method"] = "prediction-powered"
+    del content["sha256"], content["measurement"]["clusters"], content["measurement"]["set_aside"]
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    content["sha256"] = sha256(text.encode()).hexdigest()
+    (tmp_path / "before.json").write_text(json.dumps(content), "utf-8")
+    home = {"SPANLAB_HOME": str(tmp_path / "home")}
+    shown = run_here(["measure", "d", "--check", "before.json"], tmp_path, home)
+    assert shown.returncode == 0, shown.stderr
+    told = "still valid; its figures were estimated otherwise (prediction-powered); now:"
+    assert told in " ".join(shown.stdout.split())
+
+
+def test_alpha_of_one_document_s_answers_is_less_certain() -> None:
+    rng = np.random.default_rng(4)
+
+    def items(documents: int) -> list[ItemMarks]:
+        found = []
+        for at in range(40):
+            alike = at % documents % 2 == 0  # of some documents people agree, of others not
+            end = 10 if alike else int(rng.integers(11, 20))
+            marks = {"a": [Extent(0, 10)], "b": [Extent(0 if alike else 10, end)]}
+            related = relations_of(f"q{at % documents}", f"a{at}")
+            found.append(ItemMarks(str(at), "en", 40, marks, related))
+        return found
+
+    many, few = alpha_interval(items(40)), alpha_interval(items(8))
+    assert many is not None
+    assert few is not None
+    assert few.high - few.low > 1.5 * (many.high - many.low)
 
 
 # Small numbers -------------------------------------------------------------------------------
