@@ -478,6 +478,6 @@ def test_an_answer_is_called_hallucinated_without_a_place_until_spans_or_done_sa
     add = AddSpan(span="n1", start=4, end=9)
     found = replay(ITEM, state, [add, SetStatus(status=Status.DONE)]).annotation("ann")
     assert (found.hallucinated, found.is_verdict_only) == (True, False)
-    finished = FinishItem(rejected=(TOWER,), hallucinated=True)
-    assert replay(ITEM, NOTHING, [finished]).annotation("ann").is_verdict_only
+    finished = replay(ITEM, NOTHING, [called, FinishItem(rejected=(TOWER,))]).annotation("ann")
+    assert (finished.hallucinated, finished.is_verdict_only) == (False, False)
     assert ReviewState.of(said).answer_hallucinated is True

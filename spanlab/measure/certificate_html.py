@@ -129,10 +129,12 @@ def _check_in_words(model_check: Mapping[str, Any]) -> str:
     )
 
 
-def _alike(shares: Mapping[str, float] | None, otherwise: str) -> str:
-    if shares is None:
+def _alike(shares: Mapping[str, float | None] | None, otherwise: str) -> str:
+    if shares is None or shares["answers"] is None:
         return otherwise
-    return f"{percent(shares['answers'])} of answers alike, IoU {figure(shares['iou'])}"
+    iou = shares["iou"]  # None where nobody marked places
+    of_marks = "" if iou is None else f", IoU {figure(iou)}"
+    return f"{percent(shares['answers'])} of answers alike{of_marks}"
 
 
 def _quality(content: Mapping[str, Any]) -> ResultTable:

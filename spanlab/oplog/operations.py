@@ -227,7 +227,7 @@ class FinishItem(BaseEdit):
     """Finish the item, and count the suggestions left undecided as accepted or rejected.
 
     ``spans[i]`` is the id for ``accepted[i]``. One operation: one undo takes all of it back.
-    ``suggested`` and ``hallucinated`` are those of ``SetStatus``.
+    ``suggested`` is that of ``SetStatus``.
     """
 
     kind: Literal["finish"] = "finish"
@@ -235,12 +235,11 @@ class FinishItem(BaseEdit):
     accepted: tuple[SuggestionMark, ...] = ()
     rejected: tuple[SuggestionMark, ...] = ()
     suggested: bool | None = None
-    hallucinated: Literal[True] | None = None
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
         taken = take(item, state, named(self.kind, self.spans, self.accepted))
         decided = refuse(item, taken, self.rejected)
-        said = {"status": Status.DONE, "answer_hallucinated": self.hallucinated}
+        said = {"status": Status.DONE, "answer_hallucinated": None}
         return decided.model_copy(update=said)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from driving import Desk, idle
+from driving import Desk, idle, suggested
 from playwright.sync_api import expect
 from serving import PATIENCE
 
@@ -20,6 +20,7 @@ def test_a_key_judges_the_answer_and_a_queue_asks_where_it_is(desk: Sit) -> None
     items = [Item(id=f"i{n}", lang="en", answer="The tower has 330 metres.") for n in range(4)]
     gold = Annotation(annotator="gold", kind=AnnotatorKind.GOLD, answer_hallucinated=True)
     records = [Record(item=item, annotations=(gold,) if item.id == "i3" else ()) for item in items]
+    records[0] = Record(item=items[0], annotations=(suggested(items[0], [("330", 0.9)]),))
     here = desk(records)
     here.wait_for("i0")
     here.press("h")
@@ -30,6 +31,7 @@ def test_a_key_judges_the_answer_and_a_queue_asks_where_it_is(desk: Sit) -> None
     here.wait_for("i0")
     here.settle()
     assert (here.state("i0").status, here.state("i0").answer_hallucinated) == (Status.DONE, True)
+    assert not here.state("i0").rejected  # h says nothing of the place, so nothing of a suggestion
     assert (here.state("i1").status, here.state("i1").answer_hallucinated) == (Status.DONE, None)
     status = here.page.locator(".sl-status")
     expect(status).to_have_text("Done: hallucinated, no place marked", timeout=PATIENCE)

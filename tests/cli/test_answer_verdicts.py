@@ -301,6 +301,26 @@ def test_a_gate_holds_verdicts_alone_to_a_rate(tmp_path: Path, spanlab: Run) -> 
     assert spanlab("gate", "many", "--max-rate", ".4", "--require-proof").returncode == 0
 
 
+def test_a_certificate_of_verdicts_alone_has_no_figures_of_places(
+    tmp_path: Path, spanlab: Run
+) -> None:
+    path = answers(
+        *(tmp_path / "ten.jsonl", "hallucinated_anna", "yes", "no"),
+        hallucinated_ben="no",
+        gpt4_hallucinated="no",
+    )
+    imported(spanlab, path)
+    spanlab("measure", "ten", "--annotator", "gpt4")
+    for ending in ("html", "json"):
+        done = spanlab("measure", "ten", "--certificate", f"certificate.{ending}")
+        assert done.returncode == 0, done.stderr
+    page = (tmp_path / "certificate.html").read_text()
+    assert "70.0 % of answers alike<" in page
+    content = json.loads((tmp_path / "certificate.json").read_text())
+    assert "agreement" in json.dumps(content)
+    assert spanlab("measure", "ten", "--check", "certificate.json").returncode == 0
+
+
 def many(path: Path, column: str = "thumbs", **more: Any) -> Path:
     """200 answers with thumbs, or yes and no: 60 of them, with four-digit sums, are wrong."""
     with path.open("w", encoding="utf-8", newline="") as stream:

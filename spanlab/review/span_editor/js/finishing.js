@@ -12,17 +12,20 @@ export class Finishing {
     constructor(editor) {
         this.editor = editor;
         this.rule = "rejected"; // or "likely", or "ask": see Undecided in Python
-        this.calls = false; // whether the answer is called hallucinated as a whole
         this.wanted = null; // the item on which Done is to be taken back once it is shown
     }
 
     /** Finish the item; `rule` says what becomes of suggestions that are shown and not decided. */
-    finish(status, rule = this.rule, calls = false) {
-        this.calls = calls;
+    finish(status, rule = this.rule) {
         // who adjudicates decides on what there is to be, not on every suggestion
         const open = status === "done" && !this.editor.adjudicating ? this.editor.open() : [];
         if (open.length > 0 && rule === "ask") return this.ask(open);
         return this.conclude(status, open, rule);
+    }
+
+    /** Finish the item as hallucinated; that says nothing of the place, so suggestions stay undecided. */
+    callHallucinated() {
+        return this.conclude("done", [], this.rule, { calls: true });
     }
 
     ask(open) {
@@ -66,7 +69,7 @@ export class Finishing {
         form.toggle(question.name);
     }
 
-    conclude(status, open, rule, anyway = false) {
+    conclude(status, open, rule, { anyway = false, calls = false } = {}) {
         const { editor } = this;
         const { item, view } = editor;
         const { accepted, rejected: refused } = (RULES[rule] ?? RULES.rejected)(open); // "ask" has nothing to ask here
@@ -74,13 +77,13 @@ export class Finishing {
         const own = [...item.history.state.spans.values()];
         const rejected = refused.filter(({ best }) => !own.some((span) => span.start < best.end && best.start < span.end));
         if (status === "done" && !editor.labels.areGiven(accepted)) return;
-        if (status === "done" && !anyway && !this.isAnswered(accepted, () => this.conclude(status, open, rule, true))) return;
+        if (status === "done" && !anyway && !this.isAnswered(accepted, () => this.conclude(status, open, rule, { anyway: true, calls }))) return;
         const marks = (chosen) => chosen.map((mark) => mark.best);
         const decides = accepted.length + rejected.length > 0;
         const suggested = item.payload.annotators.length > 0; // whether others' marks stood beside the answer
-        const hallucinated = this.calls && own.length === 0 ? true : null; // spans say so themselves
+        const hallucinated = calls && own.length === 0 ? true : null; // spans say so themselves
         const op = decides
-            ? { kind: "finish", spans: accepted.map(newId), accepted: marks(accepted), rejected: marks(rejected), suggested, hallucinated }
+            ? { kind: "finish", spans: accepted.map(newId), accepted: marks(accepted), rejected: marks(rejected), suggested }
             : { kind: "status", status, suggested, hallucinated };
         view.notice.hide();
         const { state } = item.history;

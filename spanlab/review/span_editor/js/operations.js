@@ -110,7 +110,7 @@ export const EDITS = {
         take(state, taken, length);
         refuse(state, op.rejected, length);
         state.status = "done";
-        state.hallucinated = op.hallucinated ?? null;
+        state.hallucinated = null;
     },
     ...CLAIM_EDITS,
 };
