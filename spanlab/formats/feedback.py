@@ -15,6 +15,7 @@ they and judgements on other questions are kept as they are.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -91,6 +92,25 @@ def verdicts_of(feedback: Iterable[Feedback]) -> tuple[Annotation, ...]:
         verdict = Annotation(annotator=name, kind=kind, answer_hallucinated=given.hallucinated)
         by_name.setdefault(name, verdict)
     return tuple(by_name.values())
+
+
+class FeedbackCounts:
+    """How often each annotator of feedback said what, over the records of a file."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, Counter[bool]] = {}
+
+    def add(self, verdicts: Iterable[Annotation]) -> None:
+        """Count the verdicts on an answer."""
+        for verdict in verdicts:
+            counts = self._counts.setdefault(verdict.annotator, Counter())
+            counts[bool(verdict.answer_hallucinated)] += 1
+
+    def told(self) -> Iterator[str]:
+        """Yield what was read, with counts."""
+        for name, counts in self._counts.items():
+            verdicts = f"{counts[True]:,} hallucinated, {counts[False]:,} not"
+            yield f"feedback of {name!r} judges whole answers: {verdicts}"
 
 
 def _read(entry: Entry, rules: Rules | None) -> Feedback:

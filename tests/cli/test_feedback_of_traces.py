@@ -185,8 +185,11 @@ def verdicts(spanlab: Run, dataset: str = "traces") -> dict[str, Said]:
 def test_feedback_is_a_verdict_on_the_answer(
     tmp_path: Path, spanlab: Run, exported: dict[str, Any], said: Said
 ) -> None:
-    import_rows(spanlab, tmp_path / "traces.json", [exported])
+    done = import_rows(spanlab, tmp_path / "traces.json", [exported])
     assert verdicts(spanlab) == {ANSWER: said}
+    for name, _, is_wrong in said:
+        counts = "1 hallucinated, 0 not" if is_wrong else "0 hallucinated, 1 not"
+        assert f"feedback of {name!r} judges whole answers: {counts}" in done.stderr
 
 
 def test_a_verdict_on_several_answers_is_told_and_left_out(tmp_path: Path, spanlab: Run) -> None:

@@ -48,7 +48,13 @@ from spanlab.formats.columns import (
     value_at,
     without,
 )
-from spanlab.formats.feedback import feedback_in, name_of, read_feedback, verdicts_of
+from spanlab.formats.feedback import (
+    FeedbackCounts,
+    feedback_in,
+    name_of,
+    read_feedback,
+    verdicts_of,
+)
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.known.analysis_table import (
     CellsRow,
@@ -124,6 +130,7 @@ class MappedReader(reader.FormatReader):
         self._mapping: dict[str, str] = {}
         self._rules = rules_in(options.hallucinated_if)
         self._verdicts = VerdictColumns()
+        self._fed_back = FeedbackCounts()
         self._joined = ""  # what became of messages that stand alone
         self._unread: str | None = None  # a column of marks that are not understood
         self._unplaced: list[str] = []  # ids of items whose marked texts are not where one sees
@@ -235,7 +242,7 @@ class MappedReader(reader.FormatReader):
 
     def finish(self) -> None:
         """Say what became of messages and verdicts, and which marked texts have no known place."""
-        for told in self._verdicts.told():
+        for told in (*self._verdicts.told(), *self._fed_back.told()):
             self._options.on_warning(f"{self._file.name}: {told}")
         if self._speaker != self._options.speaker:
             self._options.on_warning(
@@ -332,8 +339,9 @@ class MappedReader(reader.FormatReader):
         gold = self._marks(cells, theirs.get("spans"), item)
         marked = theirs.get("predictions")
         found = marked and predicted_in(marked, names["predictions"], item.answer)
-        feedback = read_feedback(feedback_in(cells), self._rules)
-        marked_by = tuple(filter(None, (*gold, found, *verdicts_of(feedback))))
+        verdicts = verdicts_of(read_feedback(feedback_in(cells), self._rules))
+        self._fed_back.add(verdicts)
+        marked_by = tuple(filter(None, (*gold, found, *verdicts)))
         return Record(item=item, annotations=self._verdicts.judged(cells, marked_by))
 
     def _marks(

@@ -24,7 +24,7 @@ from pydantic_core import from_json, to_json
 
 from spanlab.base.errors import InputError
 from spanlab.formats import reader
-from spanlab.formats.feedback import Entry, name_of, read_feedback, verdicts_of
+from spanlab.formats.feedback import Entry, FeedbackCounts, name_of, read_feedback, verdicts_of
 from spanlab.formats.field_report import REPORTED
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.json_rows import is_single, printed_objects
@@ -55,6 +55,7 @@ class TraceReader(reader.FormatReader):
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
         self._rules = rules_in(options.hallucinated_if)
+        self._fed_back = FeedbackCounts()
         self._sources: dict[str, dict[str, list[Any]]] = {}  # trace → span → what it is made of
 
     def source(self, row: FileRow) -> Any:
@@ -113,7 +114,14 @@ class TraceReader(reader.FormatReader):
             )
 
     def _record(self, row: FileRow) -> Record:
-        return record_of(from_json(row.raw), row.turn, self._rules)
+        record = record_of(from_json(row.raw), row.turn, self._rules)
+        self._fed_back.add(record.annotations)
+        return record
+
+    def finish(self) -> None:
+        """Say what people and judges gave as feedback."""
+        for told in self._fed_back.told():
+            self._options.on_warning(f"{self._file.name}: {told}")
 
     def _check_rules(self, traces: Iterable[Sequence[Span]]) -> None:
         """Refuse rules on feedback that no trace has."""
