@@ -9,7 +9,7 @@ from driving import Desk, idle, suggested
 from playwright.sync_api import expect
 from serving import PATIENCE
 
-from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Status
 
 pytestmark = pytest.mark.browser
 
@@ -51,3 +51,10 @@ def test_a_key_judges_the_answer_and_a_queue_asks_where_it_is(desk: Sit) -> None
     cells = here.page.locator(".sl-items td:nth-child(3)")
     expect(here.page.get_by_role("columnheader", name="Hallucinated")).to_be_visible()
     expect(cells).to_have_text(["1 of 1", "1 of 1"], timeout=PATIENCE)
+    here.press("Escape", "Control+ArrowRight", "Control+Shift+ArrowRight", "d", "Enter")
+    here.settle()
+    assert here.texts("i3") == ["tower"]
+    said = here.state("i3").annotation("Ada")
+    assert (said.status, said.hallucinated, said.is_verdict_only) == (Status.DONE, True, False)
+    still_open = here.store.page(here.dataset, QueueQuery(reviewer="Ada", unplaced=True)).rows
+    assert [row.item_id for row in still_open] == ["i0"]
