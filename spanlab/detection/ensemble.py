@@ -143,6 +143,8 @@ class Ensemble:
                 finding = await detector.detect(item)
                 for annotation in finding.annotations:
                     annotation.check(finding.item)
+                    # Copies are not validated: what could not be read again fails here, alone.
+                    Annotation.model_validate_json(annotation.model_dump_json())
                 return finding
             except BudgetError as error:
                 return error

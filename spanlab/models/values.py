@@ -45,7 +45,7 @@ def values_in(text: str) -> Iterator[Any]:
     while beginning := _BEGINNING.search(text, at):
         value, at = _value(text, beginning.start())
         if value is not _NONE:
-            yield value
+            yield storable(value)  # half an emoji may stand there as an escape
 
 
 _NONE = object()

@@ -12,6 +12,7 @@ import dspy
 from pydantic import JsonValue
 
 from spanlab.base.errors import UsageError
+from spanlab.base.fields import as_name
 from spanlab.detection.base import DetectorKit
 from spanlab.detection.common.context import readable
 from spanlab.detection.common.evidence import explained
@@ -81,7 +82,7 @@ class SpanModel(ModelDetector):
         for mapped in mapping.spans:
             span = {} if mapped.quote is None else said[mapped.quote]
             kind = span.get(contract.label)
-            label = contract.labels.get(kind, kind) if kind else None
+            label = as_name(contract.labels.get(kind, kind)) if kind else None
             placed = span_of(answer, mapped, span.get(contract.note))
             spans.append(placed.model_copy(update={"label": label}))
         return self.annotation(spans=spans, trace=quote_steps(quotes, mapping))
