@@ -16,9 +16,7 @@ Count = Annotated[int, Field(strict=True, ge=0)]
 Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Rate = Annotated[float, Field(gt=0.0, le=1_000_000.0)]  # model calls a minute
 _LONGEST_NAME = 200
-Name = Annotated[
-    str, Field(min_length=1, max_length=_LONGEST_NAME, pattern=r"^[^\x00-\x1f\x7f]+$")
-]
+Name = Annotated[str, Field(min_length=1, max_length=_LONGEST_NAME, pattern=r"^[^\x00-\x1f\x7f]+$")]
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,8}(-[A-Za-z0-9]{1,8})*$")]
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
@@ -65,7 +63,7 @@ def message_of(problem: Mapping[str, object]) -> str:
 def as_name(text: str) -> str | None:
     """Return a text of others as a ``Name``: in one line, cut with "…"; None if nothing is left."""
     line = " ".join(_CONTROL.sub(" ", text).split())
-    return f"{line[:_LONGEST_NAME - 1]}…" if len(line) > _LONGEST_NAME else line or None
+    return f"{line[: _LONGEST_NAME - 1]}…" if len(line) > _LONGEST_NAME else line or None
 
 
 def storable(value: _T, unwanted: re.Pattern[str] = _LONE_SURROGATE) -> _T:

@@ -232,7 +232,14 @@ def datasets_as_files(
                 if name not in arguments[:at]:
                     for remark in learnt.remarks:
                         console.say(remark)
-        yield names
+        try:
+            yield names
+        except InputError as error:  # of which nobody knows the temporary file
+            for name, given in zip(names, arguments, strict=True):
+                if given and name != given:
+                    error.file = given if error.file == name else error.file
+                    error.what = error.what.replace(name, given)
+            raise
 
 
 def are_files(source: Sequence[str]) -> bool:

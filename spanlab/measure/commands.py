@@ -72,7 +72,9 @@ def measure(
         ),
     ] = None,
     cluster: Cluster = None,
-    within: Annotated[float, typer.Option(help="Margin of error: .03 for ± 3 points.")] = 0.03,
+    within: Annotated[
+        float, typer.Option(min=0.001, max=0.499, help="Margin of error: .03 for ± 3 points.")
+    ] = 0.03,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the order of review.")] = 0,
     reviewers: Annotated[
         str | None,

@@ -13,7 +13,6 @@ from spanlab.cli.inputs import split_names
 
 
 def score(
-    context: typer.Context,
     files: Annotated[
         list[str],
         typer.Argument(
@@ -88,42 +87,42 @@ def score(
 
     if len(files) == 1 and not inputs.are_files(files):
         files, gold = files * 2, gold or "gold"
-    named = context.with_resource(inputs.datasets_as_files([against, *files], annotator))
-    against, files = named[0] or None, named[1:]
-    predictions, golds = inputs.split_sides(files)
-    if repeat_pairs and not averitec:
-        raise UsageError("--repeat-pairs needs --averitec")
-    if metric and (averitec or steps or claims or by_label):
-        raise UsageError("--metric is of spans: leave the options for other scores out")
-    if averitec:
-        if claims or steps or by_label or against or annotator or gold:
-            raise UsageError("--averitec scores two files whole: leave the other options out")
-        averitec_scores = score_averitec_files(predictions, golds, repeat_pairs=repeat_pairs)
-        console.write_result(averitec_scores, json=as_json)
-        return
-    if steps or by_label:
-        if claims or against or (steps and by_label):
-            option = "--steps" if steps else "--by-label"
-            raise UsageError(f"{option} scores two sides alone: leave the other options out")
-        score_sides = brought("evaluations", "steps") if steps else score_label_files
-        scored = score_sides(predictions, golds, annotator=annotator, gold_annotator=gold)
-        console.write_result(scored, json=as_json)
-        return
-    if keep_inconclusive and not claims:
-        raise UsageError("--keep-inconclusive needs --claims")
-    scored_by = (
-        partial(score_claim_files, keep_inconclusive=keep_inconclusive)
-        if claims
-        else partial(score_files, metrics=metric or ())
-    )
-    evaluation = scored_by(
-        predictions,
-        golds,
-        annotator=annotator,
-        gold_annotator=gold,
-        against=inputs.find_files([against]) if against else (),
-    )
-    console.write_result(evaluation, json=as_json, ascii_only=claims)
+    with inputs.datasets_as_files([against, *files], annotator) as named:
+        against, files = named[0] or None, named[1:]
+        predictions, golds = inputs.split_sides(files)
+        if repeat_pairs and not averitec:
+            raise UsageError("--repeat-pairs needs --averitec")
+        if metric and (averitec or steps or claims or by_label):
+            raise UsageError("--metric is of spans: leave the options for other scores out")
+        if averitec:
+            if claims or steps or by_label or against or annotator or gold:
+                raise UsageError("--averitec scores two files whole: leave the other options out")
+            averitec_scores = score_averitec_files(predictions, golds, repeat_pairs=repeat_pairs)
+            console.write_result(averitec_scores, json=as_json)
+            return
+        if steps or by_label:
+            if claims or against or (steps and by_label):
+                option = "--steps" if steps else "--by-label"
+                raise UsageError(f"{option} scores two sides alone: leave the other options out")
+            score_sides = brought("evaluations", "steps") if steps else score_label_files
+            scored = score_sides(predictions, golds, annotator=annotator, gold_annotator=gold)
+            console.write_result(scored, json=as_json)
+            return
+        if keep_inconclusive and not claims:
+            raise UsageError("--keep-inconclusive needs --claims")
+        scored_by = (
+            partial(score_claim_files, keep_inconclusive=keep_inconclusive)
+            if claims
+            else partial(score_files, metrics=metric or ())
+        )
+        evaluation = scored_by(
+            predictions,
+            golds,
+            annotator=annotator,
+            gold_annotator=gold,
+            against=inputs.find_files([against]) if against else (),
+        )
+        console.write_result(evaluation, json=as_json, ascii_only=claims)
 
 
 def agreement(

@@ -49,7 +49,7 @@ def test_a_label_with_a_line_break_is_one_line_and_the_run_goes_on(
             },
         )
         found = [record.by("span-model") for record in store.records("d")]
-        assert done.returncode == 0, (done.stderr, [(one.status, one.note) for one in found])
+    assert done.returncode == 0, done.stderr
     assert [said and said.status for said in found] == [Status.DONE, Status.DONE]
     assert found[0]
     assert [span.label for span in found[0].spans] == [label]

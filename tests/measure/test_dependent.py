@@ -127,6 +127,8 @@ def test_scores_and_agreement_set_aside_what_a_detector_learnt_from(
     setup = store.settings("d").setups[0].model_copy(update={"learnt_from": tuple(taught | rest)})
     store.import_records("all", store.records("d"))
     store.change_settings("all", lambda old: old.model_copy(update={"setups": (setup,)}))
+    nobody = run_here(["score", "d", "--annotator", "judge"], tmp_path, home)
+    assert nobody.stderr.splitlines()[-1].startswith("spanlab: d: there is no finished annotation")
     refused = run_here(["score", "all", "--annotator", "judge", "--gold", "anna"], tmp_path, home)
     assert refused.returncode == 2
     assert "judge learnt from all 240 answers of 'all' that it marked" in refused.stderr
