@@ -367,20 +367,20 @@ async def _to_mlflow(ask: _Ask, verdict: _Verdict) -> None:
         **{"feedback": {"value": result["score"]}, "rationale": result["explanation"]},
         "metadata": {"label": result["label"], **verdict.metadata, "spans": spans},
     }
+    told |= {"span_id": verdict.span} if verdict.span else {}
     if known := _assessment(await ask("GET", place), told):
         body = {"assessment": told, "update_mask": "feedback,rationale,metadata"}
         await ask("PATCH", f"{place}/assessments/{known}", body)
     else:
-        told |= {"span_id": verdict.span} if verdict.span else {}
         await ask("POST", f"{place}/assessments", {"assessment": told})
 
 
 def _assessment(reply: Any, told: Mapping[str, Any]) -> str:
-    """Return the id of a trace's assessment of the same name and source, "" if there is none."""
-    names = ("assessment_name", "source")
+    """Return the id of a trace's assessment of the same name, source and run, "" for none."""
+    names = ("assessment_name", "source", "span_id")
     try:
         listed = reply["trace"]["trace_info"].get("assessments") or ()
-        same = [one for one in listed if all(one.get(name) == told[name] for name in names)]
+        same = [one for one in listed if all(one.get(name) == told.get(name) for name in names)]
         return quote(str(same[-1]["assessment_id"]), safe="") if same else ""
     except (KeyError, TypeError, AttributeError):
         raise _RefusedError("does not answer as MLflow does; check its address", 200) from None

@@ -193,6 +193,37 @@ def test_a_run_without_an_answer_is_refused_with_the_reason(name: str, reason: s
         _records(name)
 
 
+def test_samples_of_inspect_without_a_completion_are_left_out_and_counted(tmp_path: Path) -> None:
+    def sample(number: int, text: str, **more: object) -> dict[str, object]:
+        choices = [{"message": {"role": "assistant", "content": text}}]
+        output = {"model": "m", "choices": choices, "completion": text}
+        return {"id": number, "epoch": 1, "input": _ASKED, "output": output, **more}
+
+    failed = sample(2, "", error={"message": "ConnectionError"})
+    samples = [sample(1, _WRONG), failed, sample(3, "")]
+    path = tmp_path / "log.json"
+    about = {"version": 2, "status": "success", "eval": {"task": "t"}, "plan": {}}
+    path.write_text(json.dumps({**about, "samples": samples}), "utf-8")
+    remarks: list[str] = []
+    (record,) = read(path, ReadOptions(on_warning=remarks.append))
+    assert (record.item.question, record.item.answer) == (_ASKED, _WRONG)
+    assert any("2 of 3 records have no answer and are left out" in said for said in remarks)
+
+
+def test_an_agent_of_smolagents_whose_root_never_comes_has_its_question(tmp_path: Path) -> None:
+    """As where a stream of it is not read to its end."""
+    text, spans = (_PEERS / "traces/smolagents-tool.console.json").read_text("utf-8"), list[Any]()
+    while text:
+        value, end = json.JSONDecoder().raw_decode(text)
+        spans += value if isinstance(value, list) else [value]
+        text = text[end:].lstrip()
+    path = tmp_path / "spans.json"
+    path.write_text(json.dumps([span for span in spans if span["parent_id"]]), "utf-8")
+    (record,) = read(path)
+    assert (record.item.question, record.item.answer) == (_ASKED, _WRONG)
+    assert [passage.text for passage in record.item.passages] == [_FOUND]
+
+
 def test_openais_batch_is_answers_by_their_custom_ids() -> None:
     remarks: list[str] = []
     records = _records("openai_batch_output.jsonl", remarks)
@@ -274,6 +305,19 @@ def test_frames_of_spans_are_read_from_tables(tmp_path: Path, ending: str) -> No
         }
         assert all(item.passages[0].text == _BUILT for item in items)
         assert [item.id for item in items] == [item.meta["trace_id"] for item in items]
+
+
+@pytest.mark.parametrize("orient", ["index", "columns", "records"])
+def test_a_frame_of_phoenix_is_read_as_pandas_writes_it_by_its_index(
+    tmp_path: Path, orient: Any
+) -> None:
+    """Its index are the ids of the spans, which records leave out."""
+    frame = pandas.read_json(_PEERS / "phoenix_spans_dataframe.jsonl", lines=True)
+    path = tmp_path / "frame.json"
+    frame.set_index("context.span_id").to_json(path, orient=orient, date_format="iso")
+    items = [record.item for record in read(path)]
+    told = [(i.question, i.answer, [passage.text for passage in i.passages]) for i in items]
+    assert told == [tuple(_PHOENIX)] * 2
 
 
 def _mlflow_row() -> dict[str, object]:

@@ -132,6 +132,35 @@ def test_the_ids_of_what_was_exported_there_are_known_there(
     assert {each["label"] for each in stored(homes, to)} == {"hallucinated"}
 
 
+@pytest.mark.parametrize("to", ["phoenix", "langfuse", "mlflow"])
+def test_each_run_of_a_trace_gets_its_verdict_at_its_own_span(
+    run: Run, push: Run, homes: TraceHomes, tmp_path: Path, to: str
+) -> None:
+    annotated(run, Path(shutil.copy(PEERS / "runs" / "parallel_runs_in_one_trace.json", tmp_path)))
+    assert run("export", "mine", "-o", tmp_path / "runs.jsonl").returncode == 0
+    items = [record.item for record in spanlab_package.load(tmp_path / "runs.jsonl")]
+    about: dict[str, Any] = {item.id: item.meta for item in items}
+    homes.known |= {meta["trace_id"] for meta in about.values()}
+    homes.known |= {f"tr-{meta['trace_id']}" for meta in about.values()}
+    homes.known |= {meta["span_id"] for meta in about.values()}
+    for _ in range(2):
+        done = push(to)
+        assert done.returncode == 0, done.stderr
+    given = {
+        "phoenix": [(e["metadata"]["item"], e["span_id"]) for e in homes.annotations.values()],
+        "langfuse": [(e["metadata"]["item"], e["observationId"]) for e in homes.scores.values()],
+        "mlflow": [
+            (each["metadata"]["item"], each["span_id"])
+            for assessments in homes.assessments.values()
+            for each in assessments
+        ],
+    }
+    assert sorted(given[to]) == sorted((name, meta["span_id"]) for name, meta in about.items())
+    assert len({meta["span_id"] for meta in about.values()}) == len(items) == 3
+    changed = {call for call in homes.calls if call.startswith("PATCH")}  # each the one it made
+    assert len(changed) == (3 if to == "mlflow" else 0)
+
+
 def test_a_trace_of_langfuse_is_scored_at_its_root(
     run: Run, push: Run, homes: TraceHomes, write: Write, tmp_path: Path
 ) -> None:

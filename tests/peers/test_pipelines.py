@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import operator
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
@@ -272,3 +273,129 @@ def test_a_chat_of_pydantic_ai(
         for question in RUNS:
             history = agent.run_sync(question, message_history=history).all_messages()
     assert runs() == EXPECTED
+
+
+class Asked(TypedDict):
+    """The state of a graph."""
+
+    questions: list[str]
+    answers: Annotated[list[str], operator.add]
+
+
+def test_langgraph_sends_each_question_to_a_node(
+    model: ModelServer, provider: TracerProvider, runs: Callable[[], list[Any]]
+) -> None:
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
+    from langchain_openai import ChatOpenAI
+    from langgraph.graph import END, START, StateGraph
+    from langgraph.types import Send
+    from openinference.instrumentation.langchain import LangChainInstrumentor
+
+    class Search(BaseRetriever):
+        def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+            return [Document(page_content=RUNS[query][0])]
+
+    bot = ChatOpenAI(model="m", base_url=model.url, api_key="any")
+
+    def answer(state: dict[str, str]) -> dict[str, list[str]]:
+        (found,) = Search().invoke(state["question"])
+        said = bot.invoke([("system", f"Use: {found.page_content}"), ("user", state["question"])])
+        return {"answers": [said.content]}
+
+    def split(state: dict[str, Any]) -> Any:
+        return [Send("answer", {"question": question}) for question in state["questions"]]
+
+    model.script(respond)
+    graph = StateGraph(Asked)
+    graph.add_node("answer", answer)
+    graph.add_conditional_edges(START, split, ["answer"])
+    graph.add_edge("answer", END)
+    tracing = LangChainInstrumentor()
+    tracing.instrument(tracer_provider=provider)
+    try:
+        graph.compile().invoke({"questions": list(RUNS), "answers": []})
+    finally:
+        tracing.uninstrument()
+    assert runs() == EXPECTED
+
+
+def test_a_chat_of_llamaindex_that_condenses_questions(
+    model: ModelServer, provider: TracerProvider, runs: Callable[[], list[Any]]
+) -> None:
+    from llama_index.core.chat_engine import CondensePlusContextChatEngine
+    from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
+    from llama_index.core.llms.callbacks import llm_completion_callback
+    from llama_index.core.retrievers import BaseRetriever
+    from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+    from openai import OpenAI
+    from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
+
+    class Scripted(CustomLLM):
+        """Asks the scripted model; a question that is condensed stays as it is."""
+
+        @property
+        def metadata(self) -> LLMMetadata:
+            return LLMMetadata(model_name="m")
+
+        @llm_completion_callback()
+        def complete(self, prompt: str, formatted: bool = False, **_: Any) -> CompletionResponse:
+            if "standalone question" in prompt:
+                return CompletionResponse(text=max(RUNS, key=prompt.rfind))
+            asked = [{"role": "user", "content": prompt}]
+            client: Any = OpenAI(base_url=model.url, api_key="any")
+            reply = client.chat.completions.create(model="m", messages=asked)
+            return CompletionResponse(text=reply.choices[0].message.content)
+
+        @llm_completion_callback()
+        def stream_complete(self, prompt: str, formatted: bool = False, **_: Any) -> Any:
+            yield self.complete(prompt)
+
+    class Search(BaseRetriever):
+        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+            found = RUNS[query_bundle.query_str][0]
+            return [NodeWithScore(node=TextNode(text=found), score=0.9)]
+
+    model.script(respond)
+    tracing = LlamaIndexInstrumentor()
+    tracing.instrument(tracer_provider=provider)
+    try:
+        engine = CondensePlusContextChatEngine.from_defaults(retriever=Search(), llm=Scripted())
+        with provider.get_tracer("app").start_as_current_span("session"):
+            for question in RUNS:
+                engine.chat(question)
+    finally:
+        tracing.uninstrument()
+    assert runs() == EXPECTED
+
+
+def test_a_long_chat_of_mlflow(model: ModelServer, tmp_path: Path) -> None:
+    """Its preview of what a trace was given is cut after 250 characters."""
+    import mlflow
+    from openai import OpenAI
+
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    mlflow.set_experiment("chats")
+    client: Any = OpenAI(base_url=model.url, api_key="any")
+    model.script(respond)
+
+    @mlflow.trace
+    def chat(messages: list[dict[str, str]]) -> str:
+        reply = client.chat.completions.create(model="m", messages=messages)
+        return str(reply.choices[0].message.content)
+
+    mlflow.openai.autolog()
+    talk = [{"role": "system", "content": "Answer in one short sentence. " * 10}]
+    lines = []
+    for question in RUNS:
+        talk.append({"role": "user", "content": question})
+        talk.append({"role": "assistant", "content": chat(list(talk))})
+        mlflow.flush_trace_async_logging()
+        trace = mlflow.get_trace(str(mlflow.get_last_active_trace_id()))
+        assert trace is not None
+        lines.append(trace.to_json())
+    mlflow.openai.autolog(disable=True)
+    file = tmp_path / "traces.jsonl"
+    file.write_text("\n".join(lines), "utf-8")
+    told = [(record.item.question, record.item.answer) for record in spanlab.load(file)]
+    assert told == [(question, said) for question, (_, said) in RUNS.items()]

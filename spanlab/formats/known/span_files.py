@@ -82,6 +82,7 @@ _SPANS, _HOLDERS = (
         (
             *("context attributes", "context.trace_id context.span_id"),
             *("traceId type input output", "trace_id type input output"),
+            "context.trace_id span_kind name",
             *("trace_id run_type inputs", "traceId id timestamp localEndpoint"),
         ),
         (
@@ -99,6 +100,8 @@ def holds_spans(record: Mapping[str, Any]) -> bool:
 
     Of a large file only the names are known, and its lists are empty.
     """
+    if _framed(record):
+        return True
     data, trace, observed = (record.get(name) for name in ("data", "trace", "observations"))
     if isinstance(trace, dict) and holds_spans(trace):
         return True
@@ -138,6 +141,9 @@ def placed_spans(request: Any, shared: Mapping[str, Any] | None = None) -> Itera
         for part in request:
             yield from placed_spans(part, shared)
         return
+    if framed := _framed(request):
+        yield from placed_spans(framed, shared)
+        return
     held = {name: _parsed(request.get(name)) for name in _HOLD}
     name = next((name for name, value in held.items() if isinstance(value, dict | list)), None)
     if name is None:
@@ -148,6 +154,16 @@ def placed_spans(request: Any, shared: Mapping[str, Any] | None = None) -> Itera
     for part in whole if isinstance(whole, list) else [whole]:
         for span, source in placed_spans(part, {**(shared or {}), **_shared(request, part)}):
             yield PlacedSpan(span, {**request, name: [source] if part is not whole else source})
+
+
+def _framed(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of Phoenix's frame that pandas wrote by its columns or its index."""
+    columns, rows = record.get("context.trace_id"), record
+    if isinstance(columns, dict):
+        rows = {n: {c: cells.get(n) for c, cells in record.items()} for n in columns}
+    if not all(isinstance(row, dict) and "context.trace_id" in row for row in rows.values()):
+        return []
+    return [{"context.span_id": name, **row} for name, row in rows.items()]
 
 
 def _shared(holder: Mapping[str, Any], part: Any) -> dict[str, Any]:

@@ -177,6 +177,12 @@ def documents_of(span: Span) -> list[str]:
     return [text for text in _found_by_tool(value) if text not in given]
 
 
+def ending_of(span: Span) -> str:
+    """Return what a tool gave back as it was given, by which agents answer; "" for any other."""
+    text = said_by(span) if kind_of(span) == "tool" else ""
+    return text if text and text in arguments_of(span) else ""
+
+
 def _found_by_tool(value: Any) -> list[str]:
     value = [value] if is_message(value) else value
     if is_chat(value):

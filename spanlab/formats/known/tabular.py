@@ -571,11 +571,16 @@ def _about(theirs: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any
 
 def _without_answer(cells: Mapping[str, Any], column: str | None) -> InputError:
     """Return why a record has no answer: its call failed, or there is no text in its column."""
+    if column == _COMPLETION and not _failed_call(cells, column):
+        return NoAnswer("the model said nothing", field=column)
     return _failed_call(cells, column) or InputError(
         "there is no answer",
         field=column,
         expected="a text; --skip-bad leaves such records out",
     )
+
+
+_COMPLETION: Final = "output.completion"  # of Inspect, whose samples may end without one
 
 
 def _failed_call(cells: Mapping[str, Any], column: str | None = None) -> InputError | None:

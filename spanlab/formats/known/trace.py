@@ -27,6 +27,7 @@ from spanlab.output.figures import counted
 
 T = TypeVar("T")
 _NUMBER: Final = re.compile(r"[0-9a-f]{16,}")  # an id of a node, which says nothing
+_NEW_TASK: Final = "New task:\n"  # before what smolagents asks a model
 _SPEAKERS: Final = told.USERS | {"assistant", "ai"}
 RESULTS: Final = frozenset(("tool", "function"))
 _TURNS: Final = _SPEAKERS | RESULTS
@@ -258,6 +259,7 @@ class Trace:
         said = [message.text for span in self.answering for message in replies_of(span)]
         if not said and any(self._is(span, "model") for span in self.spans):
             said = list(filter(None, (text_said(_first(r, "result")) for r in self._roots)))
+            said = said or list(filter(None, map(told.ending_of, self.spans)))
         return said[-1] if said else None
 
     def question(self, passages: Sequence[str] = ()) -> str:
@@ -269,7 +271,8 @@ class Trace:
         asked = asked or next(filter(None, map(self.asked_in, self.answering)), "")
         asked = asked or next(filter(None, map(_preview, self._roots)), "")
         parts = parts_of(asked, passages)
-        return parts.question if parts.passages and parts.question else asked
+        asked = parts.question if parts.passages and parts.question else asked
+        return asked.removeprefix(_NEW_TASK)
 
     def _asked_by(self, kind: str, passages: Sequence[str] = ()) -> str:
         """Return the question in the first span of a kind, without passages around it.
