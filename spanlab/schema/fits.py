@@ -46,7 +46,7 @@ class FitReport(FrozenModel):
     ``answers`` were judged, each by a fit on the other ``folds``; related answers (the same
     question, answer or passages) are in one of ``groups`` and in one fold. ``iou`` is the mean over
     answers; ``precision`` the share of the marked characters that people marked; ``auroc`` tells
-    answers with marks from those without by their most probable span; ``right_marked`` is the share
+    answers with marks from those without by their likeliest word; ``right_marked`` is the share
     of the answers without marks that get one; ``calibration_error`` that of the characters'
     probabilities. All are in [0, 1].
     """

@@ -54,7 +54,7 @@ from spanlab.schema import (
 )
 from spanlab.systems.offline.code import CheckedCode, check_code
 from spanlab.systems.offline.features import AnswerFeatures, describe, question_of
-from spanlab.systems.offline.fit import WordFit
+from spanlab.systems.offline.fit import WordFit, logits, sigmoid
 from spanlab.systems.offline.lexicon import base
 from spanlab.systems.offline.model import OfflineModel, WordProbabilities, installed
 from spanlab.systems.offline.neighbours import year
@@ -70,6 +70,7 @@ _LONG = 700  # words; no longer answer was learnt from
 _MADE_UP = 0.9  # of what the rules for code mark, so much is wrong in data/code_answers.jsonl
 _PART = 300  # words of a part of a longer one
 _STATES = 0.5  # weight from which a word states something that a strict reader looks up
+_SLOPE, _SHIFT = 0.91, 0.92  # of how likely an answer is wrong, by its likeliest word
 _UNSAID = 0.6  # how probable it is at least that it is wrong, if nothing given has it
 NO_PASSAGES = "no passages were given: the answer was judged by itself and its question"
 
@@ -107,6 +108,9 @@ class OfflineDetector:
                     [*hard, *(Interval(start=span.start, end=span.end) for span in made_up)],
                     key=lambda interval: interval.start,
                 )
+            ),
+            answer_prob=_answer_prob(
+                [part.likeliest for part in parts] + [span.prob for span in made_up]
             ),
             note=None if texts.numbers else NO_PASSAGES,
         )
@@ -150,7 +154,7 @@ class OfflineDetector:
 
     def _mark(self, part: RatedPart) -> _MarkedPart:
         answer, begin = part.text, part.begin
-        marked = part.marked(self._fit, strict=self._strict)
+        marked, likeliest = part.marked(self._fit, strict=self._strict)
 
         def span(stretch: WordStretch) -> Span:
             why = part.explainer.explain(stretch)
@@ -169,6 +173,7 @@ class OfflineDetector:
             tuple(
                 Interval(start=begin + first, end=begin + last) for first, last in decided(marked)
             ),
+            likeliest,
         )
 
 
@@ -190,23 +195,26 @@ class RatedPart:
     explainer: Explainer
     has_code: bool
 
-    def marked(self, fit: WordFit | None, *, strict: bool = False) -> list[WordStretch]:
-        """Return the stretches that are marked, the words corrected by a fit if there is one.
+    def marked(
+        self, fit: WordFit | None, *, strict: bool = False
+    ) -> tuple[list[WordStretch], float]:
+        """Return the stretches that are marked, and the probability of the likeliest word of all.
 
-        ``strict`` also marks words that state something and that nothing given has.
+        Words are corrected by a fit if there is one. ``strict`` also marks words that state
+        something and that nothing given has.
         """
         rated = self.rated if fit is None else fit.apply(self.described, self.rated)
         if strict and not self.described.passages.empty:
             unsaid = (self.described.known == 0) & (self.described.weight >= _STATES)
             rated = WordProbabilities(*(np.where(unsaid, np.maximum(_UNSAID, p), p) for p in rated))
         doubt = self.reply.doubt if self.reply else lambda probs: probs
-        stretched = stretches(
-            self.described, *(np.where(self.exempt, 0.0, doubt(probs)) for probs in rated)
-        )
+        share, anyone = (np.where(self.exempt, 0.0, doubt(probs)) for probs in rated)
+        stretched = stretches(self.described, share, anyone)
         if not self.has_code:
-            return stretched
+            return stretched, float(share.max(initial=0.0))
         # Instructions say in other words what a manual says; numbers and names stay.
-        return [stretch for stretch in stretched if self.explainer.label(stretch) != OTHER]
+        kept = [stretch for stretch in stretched if self.explainer.label(stretch) != OTHER]
+        return kept, max((stretch.prob for stretch in kept), default=0.0)
 
 
 class _MarkedPart(NamedTuple):
@@ -214,6 +222,17 @@ class _MarkedPart(NamedTuple):
 
     spans: tuple[Span, ...]
     hard: tuple[Interval, ...]
+    likeliest: float
+
+
+def _answer_prob(likeliest: Sequence[float]) -> float:
+    """Return how likely an answer is hallucinated, by its likeliest word, marked or not.
+
+    The two numbers are of a logistic regression on the answers that trained the model, each set of
+    documents judged by a model of the others, right and wrong answers weighing the same.
+    """
+    top = np.array([max(likeliest, default=0.0)])
+    return round(float(sigmoid(_SLOPE * logits(top) + _SHIFT)[0]), 3)
 
 
 def _code_of(item: Item) -> CheckedCode | None:

@@ -41,9 +41,10 @@ def judge(parts: Sequence[RatedPart], labels: ItemLabels, fit: WordFit | None) -
     """Mark an answer, with or without a fit, and compare that with its labels."""
     length = labels.length or 0
     hard, soft = np.zeros(length, dtype=bool), np.zeros(length)
-    extents = []
+    extents, score = [], 0.0
     for part in parts:
-        marked = part.marked(fit)
+        marked, likeliest = part.marked(fit)
+        score = max(score, likeliest)
         for stretch in marked:
             soft[part.begin + stretch.start : part.begin + stretch.end] = stretch.prob
         extents += [(part.begin + start, part.begin + end) for start, end in decided(marked)]
@@ -62,7 +63,7 @@ def judge(parts: Sequence[RatedPart], labels: ItemLabels, fit: WordFit | None) -
         right=right,
         marked=int(hard.sum()),
         wrong=bool(labels.hard),
-        score=float(soft.max(initial=0.0)),
+        score=score,
         bins=np.stack(sums),
     )
 

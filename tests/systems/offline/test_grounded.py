@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 from offline_answers import annotate, marked
 
@@ -96,3 +97,18 @@ def test_a_span_says_what_stands_in_the_passage_instead() -> None:
     notes = [quote.note for span in said.spans for quote in span.evidence]
     assert "“33” stands here instead of “44”" in notes
     assert isinstance(said.spans[0], Span)
+
+
+def test_the_probability_of_an_answer_follows_its_likeliest_word_marked_or_not() -> None:
+    right = annotate("It is 33 metres tall.", OWN, question="How tall is it?")
+    odd = annotate("The lighthouse of Graaholm was planned by Niels Nebelong.", OWN)
+    wrong = annotate("It is 91 metres tall.", OWN, question="How tall is it?")
+    assert not right.hallucinated
+    assert wrong.hallucinated
+    probs = [said.answer_prob for said in (right, odd, wrong)]
+    assert None not in probs
+    assert 0 < probs[0] < probs[1] < probs[2]
+    top = max(span.prob for span in wrong.spans)
+    assert probs[2] == pytest.approx(
+        1 / (1 + np.exp(-(0.91 * np.log(top / (1 - top)) + 0.92))), abs=0.01
+    )
