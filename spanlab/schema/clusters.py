@@ -17,7 +17,7 @@ _COMMON: Final = 0.2  # share of the answers above which a text may relate nothi
 # What may relate nothing, if what differs, and of how many answers it is at least then.
 _UNRELATED: Final = (
     ("question", "passages", 6),
-    ("answer", "question", 6),
+    ("answer", "question", 2),
     ("passages", "question", 2),
 )
 

@@ -230,7 +230,7 @@ def alpha_table(
 
 
 def _alpha(agreed: AgreedOn | None) -> tuple[Cell, Cell]:
-    if isinstance(agreed, AlphaInterval) and agreed.n > 1:
+    if isinstance(agreed, AlphaInterval) and agreed.low < agreed.high:
         return MeanInterval(mean=agreed.alpha, low=agreed.low, high=agreed.high), agreed.n
     return (None, 0) if agreed is None else (agreed.alpha, agreed.n)
 
