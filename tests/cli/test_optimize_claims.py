@@ -142,7 +142,7 @@ def test_claims_are_counted_before_the_search(tuned: Run, model_server: ModelSer
             ("--detector", "ucsc-extract", "--metric", "verdict-f1"),
             "the metric 'verdict-f1' scores verdicts on claims, and 'ucsc-extract' is tuned on "
             "the spans of answers (its metrics: iou, corr, max-iou, precision, recall, f1, "
-            "span-f1, iou+corr, all)",
+            "span-f1, iou+corr, all, answer-accuracy, answer-brier)",
             id="claims-for-spans",
         ),
         pytest.param(

@@ -178,7 +178,7 @@ def test_a_detector_is_made_better_for_what_it_is_tuned_on(
     store.import_records("mine", records)
     app = open_page("optimise", dataset="mine")
     spans = app.selectbox(key="spanlab.optimise.metric").options
-    assert (len(spans), "macro F1 of verdicts on claims" in spans) == (9, False)
+    assert (len(spans), "macro F1 of verdicts on claims" in spans) == (11, False)
     app.selectbox(key="spanlab.optimise.detector").select("veritrail").run()
     assert not app.exception
     metric = app.selectbox(key="spanlab.optimise.verdict-f1.metric")

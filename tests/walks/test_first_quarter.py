@@ -276,7 +276,9 @@ def test_a_lead_invites_three_people_and_gets_their_labels(
             finish_all(store.acting_as(logins.visitor(store, {}, opened(link))), name)
             assert opened(link) == ""  # a link is for one browser
     agreement, _, measured, *_ = [typed(command, tmp_path, around) for command in after]
-    assert re.search(rf"^characters +[\d.]+ +{n_items} ", agreement, re.MULTILINE)
+    assert re.search(
+        rf"^characters +[\d.]+ \[[-\d.]+, [\d.]+\] +{n_items} ", agreement, re.MULTILINE
+    )
     assert "95 %" in measured
     labelled = [said for record in load(tmp_path / "mine.jsonl") for said in record.annotations]
     assert sum(said.annotator in PEOPLE for said in labelled) == 2 * n_items
