@@ -204,10 +204,8 @@ def datasets_as_files(
 ) -> Iterator[list[str]]:
     """Write datasets named by arguments, and versions, to files that last as long as the block.
 
-    What detectors say of answers that they learnt from is left out, and said.
-
-    Raises:
-        UsageError: nothing is left of what the annotator says.
+    What detectors say of answers that they learnt from is left out, and said. Of the ``annotator``
+    all stays where it learnt from all, with a warning.
     """
     from spanlab.cli import console
     from spanlab.formats.writers import write
@@ -223,14 +221,16 @@ def datasets_as_files(
                 with Store.open() as store:
                     learnt = LearntAnswers(summary_of(store, name).settings)
                     write(map(learnt.set_aside, store.records(name)), Path(names[at]))
-                if annotator and annotator in learnt.counts and annotator not in learnt.kept:
-                    raise UsageError(
-                        f"{annotator} learnt from all {learnt.counts[annotator]:,} answers of "
-                        f"{name!r} that it marked, which say nothing of how it does on others: "
-                        "score it on other answers"
-                    )
+                    remarks = learnt.remarks
+                    if annotator and annotator in learnt.counts and annotator not in learnt.kept:
+                        write(store.records(name), Path(names[at]))
+                        remarks = (
+                            f"WARNING: {annotator} learnt from all {learnt.counts[annotator]:,} of "
+                            "these answers: this is how well it remembers them, on others it is "
+                            "worse.",
+                        )
                 if name not in arguments[:at]:
-                    for remark in learnt.remarks:
+                    for remark in remarks:
                         console.say(remark)
         try:
             yield names
