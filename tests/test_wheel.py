@@ -232,7 +232,7 @@ def test_the_container_s_command_serves_with_secrets_of_files_and_says_that_it_i
 WHERE = """
 import importlib.util, spanlab
 print(spanlab.__file__)
-print([name for name in ("pytest", "sklearn", "nltk", "mcp") if importlib.util.find_spec(name)])
+print([name for name in ("pytest", "hypothesis", "nltk", "mcp") if importlib.util.find_spec(name)])
 """
 BOTH = """
 import spanlab
