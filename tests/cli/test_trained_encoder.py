@@ -76,7 +76,9 @@ def test_a_checkpoint_is_trained_and_marks_what_people_marked(
     for target in ("mine", "again"):
         done = spanlab(*command, "-o", target)
         assert done.returncode == 0, done.stderr
-    assert re.search(r"held out: IoU (1|\.9)\S+ \(\S+ to (1.000|\.9\d+)\), Corr (1|\.9)", done.stderr)
+    assert re.search(
+        r"held out: IoU (1|\.9)\S+ \(\S+ to (1.000|\.9\d+)\), Corr (1|\.9)", done.stderr
+    )
     assert "mark-none: IoU .500 (" in done.stderr
     assert "mark-all: IoU " in done.stderr
     assert "from 30 items" in done.stderr
