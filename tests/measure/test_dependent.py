@@ -20,7 +20,7 @@ from spanlab.detection.setup import note_setups
 from spanlab.detection.spec import DetectorSpec
 from spanlab.measure.certificates import certify
 from spanlab.measure.measurement import measure
-from spanlab.measure.powered import Population, ReviewedSample, estimate_rate
+from spanlab.measure.powered import PeopleSpread, Population, ReviewedSample, estimate_rate
 from spanlab.measure.rate_tally import rates
 from spanlab.measure.sample import measurement_queue
 from spanlab.models.programs import ProgramRegistry
@@ -361,3 +361,31 @@ def test_one_degree_of_freedom_is_one() -> None:
     assert t_quantile(2) == pytest.approx(4.3027, abs=1e-3)
     assert t_quantile(2, 1 - 0.025 / 30) == pytest.approx(24.46, abs=0.1)
     assert t_quantile(5) == pytest.approx(2.5706, abs=2e-2)
+
+
+# What single lines hold -----------------------------------------------------------------------
+
+
+def test_the_spread_of_people_by_hand() -> None:
+    """All review all: its variance is added; shares of each: the larger one is taken."""
+    sample = ReviewedSample(np.array([1.0, 0] * 20), np.zeros(40), np.ones(40))
+    alone = estimate_rate(sample, None, items=40, superpopulation=True)
+    for common, variance in ((True, float(alone.variance) + 0.01), (False, 0.01)):
+        people = PeopleSpread(0.01, 2, common)
+        found = estimate_rate(sample, None, items=40, superpopulation=True, people=people)
+        assert float(found.variance) == pytest.approx(variance)
+        # Two people have one degree of freedom: it is far wider than by the variance alone.
+        assert found.high - found.low > 1.5 * (alone.high - alone.low)
+
+
+def test_quality_is_for_other_answers_also_once_all_are_reviewed(store: Store) -> None:
+    filled(store, "d", truth, 60, 60)
+    found = certify(store, "d").content["answers"]["specificity"]
+    assert found["low"] < found["mean"] < found["high"]
+
+
+def test_scores_of_few_questions_have_wider_intervals() -> None:
+    values = [0.2 + 0.1 * (at // 10) for at in range(40)]
+    codes = [at // 10 for at in range(40)]
+    apart, few = mean_of(values), mean_of(values, codes)
+    assert few.high - few.low > 3 * (apart.high - apart.low)
