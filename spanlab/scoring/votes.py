@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from spanlab.base.errors import UsageError
-from spanlab.base.fields import check_name
+from spanlab.base.names import check_typed
 from spanlab.schema import Annotation, AnnotatorKind, Record
 from spanlab.scoring.reliability import rate_raters
 from spanlab.storage import Store
@@ -52,7 +52,7 @@ def vote_dataset(  # noqa: PLR0913 - all choices of a vote, by name
         UsageError: no annotators were named, the vote would be one of its own voters, its name
             cannot name an annotator, or weights are asked for of voters with too few items.
     """
-    check_name(name, "a vote")
+    check_typed(name, "a vote")
     names = list(dict.fromkeys(annotators))
     if not names:
         raise UsageError("a vote needs annotators, for example --annotators offline,anna")
@@ -104,7 +104,7 @@ def vote_records(
     Raises:
         UsageError: the name cannot name an annotator, or somebody who is no vote has it.
     """
-    check_name(name, "a vote")
+    check_typed(name, "a vote")
     for record in records:
         _check_free(record, name)
         voters = [

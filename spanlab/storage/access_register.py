@@ -10,12 +10,13 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from itertools import chain, count
 from typing import Any, Final, Literal
-from unicodedata import category, combining, normalize
+from unicodedata import category, normalize
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
 
 from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.base.fields import storable
+from spanlab.base.names import drawn, looks
 from spanlab.schema import AccessToken, Actor, GrantedRole, LogEntry, Permission, Role
 from spanlab.storage import catalog
 from spanlab.storage.access import (
@@ -490,7 +491,7 @@ def _free_name(connection: Connection, name: str, *, keeps: bool = True) -> str:
     count as the same: a stranger called “Αnna” with a Greek letter would be taken for Anna.
     """
     shown = "".join(c for c in normalize("NFKC", name) if category(c)[0] != "C" or c.isspace())
-    base_name = " ".join(shown.split())[:100] or "somebody"
+    base_name = drawn(shown)[:100] or "somebody"
     now = datetime.now(UTC).timestamp()
     invited = select(access_tokens.c.label).where(
         access_tokens.c.kind == "invitation",
@@ -501,19 +502,9 @@ def _free_name(connection: Connection, name: str, *, keeps: bool = True) -> str:
     queries = [select(table.c.name).distinct() for table in (people, annotators)]
     queries += [invited] * keeps
     held = chain.from_iterable(connection.execute(query).scalars() for query in queries)
-    taken = set(map(_likeness, chain(held, reserved_names())))
+    taken = frozenset[str]().union(*map(looks, chain(held, reserved_names())))
     candidates = chain((base_name,), (f"{base_name} ({number})" for number in count(2)))
-    return next(candidate for candidate in candidates if _likeness(candidate) not in taken)
-
-
-# Cyrillic and Greek letters that look like Latin ones, in small letters.
-_LOOK_ALIKE: Final = str.maketrans("асеіјорѕухһԁԛԝαεικνορτυχ", "aceijopsyxhdqwaeiknoptux")
-
-
-def _likeness(name: str) -> str:
-    """Return what names have in common that look alike: case, accents and alphabets aside."""
-    letters = normalize("NFKD", name.casefold())
-    return "".join(c for c in letters if not combining(c)).translate(_LOOK_ALIKE)
+    return next(candidate for candidate in candidates if not looks(candidate) & taken)
 
 
 def _granted(subject: str, role: Role, dataset: int | None) -> Collection[ColumnElement[bool]]:

@@ -23,7 +23,7 @@ from sqlalchemy import (
 
 from spanlab import doors
 from spanlab.base.errors import NotFoundError, StoreError, UsageError
-from spanlab.base.fields import check_name
+from spanlab.base.names import check_typed
 from spanlab.schema import ADJUDICATED, Annotation, AnnotatorKind, DatasetSettings
 from spanlab.storage import campaigns, queues, search
 from spanlab.storage.annotations import stored_at, update_values
@@ -39,9 +39,9 @@ from spanlab.storage.tables import annotated, annotators, loads, operations, res
 
 
 def reserved_names() -> dict[str, AnnotatorKind]:
-    """Return names in small letters that no person may have, and what is called so."""
+    """Return names that no person may have, and what is called so."""
     kinds = (AnnotatorKind.DETECTOR, AnnotatorKind.VOTE, AnnotatorKind.GOLD)
-    detectors = {name.casefold(): AnnotatorKind.DETECTOR for name in doors.names("detectors")}
+    detectors = dict.fromkeys(doors.names("detectors"), AnnotatorKind.DETECTOR)
     return {kind.value: kind for kind in kinds} | {ADJUDICATED: AnnotatorKind.GOLD} | detectors
 
 
@@ -55,11 +55,11 @@ def rename(connection: Connection, dataset: DatasetRow, name: str, new: str) -> 
     """
     by_name = _lock_dataset(connection, dataset)
     annotator = _find(by_name, dataset, name)
-    check_name(new, "an annotator")
     if new in by_name:
         raise StoreError(
             f"{dataset.name!r} has an annotator {new!r} already: merge the two instead"
         )
+    check_typed(new, "an annotator", set(by_name) - {name})
     connection.execute(
         update(annotators).where(*_is_by(annotators.c.id, dataset, annotator)).values(name=new)
     )

@@ -14,7 +14,7 @@ from dataclasses import replace
 from sqlalchemy import Connection
 
 from spanlab.base.errors import UsageError
-from spanlab.base.fields import check_name
+from spanlab.base.names import alike, check_typed
 from spanlab.schema import AnnotatorKind, Status
 from spanlab.storage import assignment, campaigns, catalog
 from spanlab.storage.annotators import reserved_names
@@ -69,22 +69,24 @@ def check_reviewer(kinds: Mapping[str, AnnotatorKind], name: str) -> None:
     """Check that a person may review a dataset with annotators of these ``kinds`` as ``name``.
 
     A detector that is installed keeps its name in every dataset, or its results could not be
-    stored there later. Upper and lower case make no difference; a person who has annotated the
-    dataset already goes on.
+    stored there later. A person who has annotated the dataset already goes on.
 
     Raises:
-        UsageError: it is no name, or one of a detector, a vote or gold labels.
+        UsageError: it is no name, looks like one of a detector, a vote or gold labels, or looks
+            like another person's (see ``base.names``).
     """
-    check_name(name, "a reviewer")
+    check_typed(name, "a reviewer")
     if kinds.get(name) is AnnotatorKind.PERSON:
         return
-    others = {
-        annotator.casefold(): kind
-        for annotator, kind in kinds.items()
-        if kind is not AnnotatorKind.PERSON
-    }
-    kind = (reserved_names() | others).get(name.casefold())
-    if kind is not None:
+    others = reserved_names() | dict(kinds)
+    other = alike(name, others)
+    if other is None:
+        return
+    if others[other] is AnnotatorKind.PERSON:
         raise UsageError(
-            f"the name “{name}” belongs to {_WORDS[kind]}: use another, such as your own name"
+            f"the name “{name}” looks like “{other}”, who annotates here: if that is you, type it "
+            "as it is there; if not, use another name"
         )
+    raise UsageError(
+        f"the name “{name}” belongs to {_WORDS[others[other]]}: use another, such as your own name"
+    )

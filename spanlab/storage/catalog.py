@@ -13,7 +13,8 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from spanlab.base.errors import NotFoundError, StoreError, UsageError
-from spanlab.base.fields import check_name, message_of
+from spanlab.base.fields import message_of
+from spanlab.base.names import check_typed
 from spanlab.schema import (
     AnnotatorKind,
     AnnotatorSummary,
@@ -250,7 +251,9 @@ def change_settings(
     """
     is_dataset = datasets.c.id == find(connection, name).id
     stored = connection.execute(select(datasets.c.settings).where(is_dataset).with_for_update())
-    changed = change(DatasetSettings.model_validate_json(stored.scalar_one()))
+    before = DatasetSettings.model_validate_json(stored.scalar_one())
+    changed = change(before)
+    _check_people(connection, before, changed, name)
     text = changed.model_dump_json(exclude_defaults=True)
     try:
         settings = DatasetSettings.model_validate_json(text)
@@ -260,9 +263,20 @@ def change_settings(
     return settings
 
 
+def _check_people(
+    connection: Connection, before: DatasetSettings, after: DatasetSettings, dataset: str
+) -> None:
+    """Check the names that are assigned items now, by those who are or annotate already."""
+    new = set(after.assigned_to) - set(before.assigned_to)
+    if new:
+        annotating = annotators_of(connection, find(connection, dataset).id)
+        for name in new - annotating.keys():
+            check_typed(name, "a reviewer", {*annotating, *after.assigned_to} - {name})
+
+
 def check_free(connection: Connection, name: str) -> None:
     """Check that a dataset may be called ``name``; raises as ``create`` does."""
-    check_name(name, "a dataset")
+    check_typed(name, "a dataset")
     query = select(datasets.c.state).where(datasets.c.name == name)
     state = connection.execute(query).scalar_one_or_none()
     if state is not None:

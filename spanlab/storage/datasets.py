@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from spanlab import doors
 from spanlab.base.errors import NotFoundError, UsageError
-from spanlab.base.fields import FrozenModel, check_name, message_of
+from spanlab.base.fields import FrozenModel, message_of
+from spanlab.base.names import alike, check_typed
 from spanlab.formats.known.labelstudio_writer import labeling_config, questions_in_config
 from spanlab.output.tables import ITEMS, Column, ResultTable, columns_of
 from spanlab.schema import (
@@ -309,10 +310,10 @@ def _check_annotator(name: str) -> None:
     """Check that an annotator that is no detector may be called so.
 
     Raises:
-        UsageError: it is empty, too long, has control characters, or is the name of a detector.
+        UsageError: it is no name, has a character that is not drawn, or looks like a detector's.
     """
-    check_name(name, "an annotator")
-    if name.casefold() in {detector.casefold() for detector in doors.names("detectors")}:
+    check_typed(name, "an annotator")
+    if alike(name, doors.names("detectors")):
         raise UsageError(f"“{name}” is the name of a detector: choose another")
 
 

@@ -424,7 +424,7 @@ def test_the_owners_link_leads_all_and_an_older_one_opens_nothing(filled: Store)
 
 def test_nobody_gets_a_name_that_looks_like_another_persons(filled: Store) -> None:
     assert filled.access.sign_in("oidc:1", "Anna").name == "Anna"
-    alike = ("\u0391nna", "ANNA", "Ａｎｎａ", "\u0430nna", "An\u200bna")
+    alike = ("\u0391nna", "ANNA", "Ａｎｎａ", "\u0430nna", "An\u200bna", "Anna\u3164", "Anna\u2800")
     for number, name in enumerate(alike, start=2):
         assert filled.access.sign_in(f"oidc:{number}", name).name.endswith(f" ({number})"), name
 
@@ -488,3 +488,15 @@ def test_a_login_that_has_ended_is_known_until_it_would_have_ended(filled: Store
         access.end_login(login, anna, ends)
     assert [access.has_ended(login) for login in ("one", "other", "old")] == [True, False, False]
     assert access.bearer("one") is None
+
+
+def test_nobody_is_assigned_items_under_what_looks_like_anothers_name(filled: Store) -> None:
+    def assigned(*names: str) -> None:
+        values = {"overlap": 1, "assigned_to": names}
+        filled.change_settings("ours", lambda settings: settings.model_copy(update=values))
+
+    assigned("Ben", "Anna")
+    for wrong in ("\u0412en", "Ben\ufe0f", "8en\u200b"):
+        with pytest.raises(UsageError, match=r"looks like|not drawn"):
+            assigned("Ben", wrong)
+    assigned("Anna", "Carl")
