@@ -10,9 +10,16 @@ from spanlab.base.errors import UsageError
 from spanlab.cli import console
 from spanlab.formats.read_options import mapping_in
 from spanlab.output.tables import as_csv
-from spanlab.people.entrance import change_known, describe_leaving, known_in_words
+from spanlab.output.wording import blind_in_words
+from spanlab.people.entrance import (
+    change_known,
+    describe_leaving,
+    describe_return,
+    known_in_words,
+)
 from spanlab.people.entrance import let_in as let_person_in
 from spanlab.people.overview import oversee, remind_table
+from spanlab.schema import BlindRule
 from spanlab.storage.datasets import open_store
 
 
@@ -36,6 +43,14 @@ def campaign(
             "retry=yes: allow retries; none: no check items. Repeatable.",
         ),
     ] = None,
+    blind: Annotated[
+        BlindRule | None,
+        typer.Option(
+            help="When reviewers do not see other people's marks: always, until they are done with "
+            "the item, unless they ask, or never [default: always, if several people finish an "
+            "item or there are check items; else ask]."
+        ),
+    ] = None,
     take_back: Annotated[
         str | None, typer.Option(help="Give the unfinished items of this person to others.")
     ] = None,
@@ -56,6 +71,7 @@ def campaign(
     spanlab campaign mine
     spanlab campaign mine --remind > remind.csv
     spanlab campaign mine --known share=.1 --known test_items=5 --known pass_at=.6
+    spanlab campaign mine --blind ask
     spanlab campaign mine --take-back Ben --yes
     """
     rules = None if known == ["none"] else mapping_in(known or (), "--known must be NAME=VALUE")
@@ -64,6 +80,9 @@ def campaign(
             change_known(store, dataset, rules)
             if rules is not None:
                 console.say(known_in_words(store, dataset))
+        if blind is not None:
+            changed = store.change_settings(dataset, lambda now: now.with_blind_rule(blind))
+            console.say(blind_in_words(changed))
         if take_back is not None:
             announcement = describe_leaving(store, dataset, take_back)
             if not yes:
@@ -71,6 +90,7 @@ def campaign(
             console.say(announcement)
             store.take_back(dataset, take_back)
         if give_back is not None:
+            console.say(describe_return(store, dataset, give_back))
             store.give_back(dataset, give_back)
         if let_in is not None:
             let_person_in(store, dataset, let_in)

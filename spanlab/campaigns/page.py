@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from spanlab.campaigns.setup_form import draw_setup
 from spanlab.campaigns.steps import NextStep, next_step
 from spanlab.comparison.comparisons_panel import campaign_of
 from spanlab.data.dialogs_panel import ask, show_dialog
-from spanlab.people.entrance import describe_leaving, let_in
+from spanlab.people.entrance import describe_leaving, describe_return, let_in
 from spanlab.people.logins import has_login, in_days, invite_all
 from spanlab.people.overview import CampaignOverview, oversee, remind_table
 from spanlab.schema import DatasetSummary, Permission
@@ -149,15 +151,18 @@ def _draw_figures(overview: CampaignOverview) -> None:
 
 def _offer_actions(overview: CampaignOverview) -> None:
     """Offer what a lead does about people: reassign, undo it, waive the test, remind."""
-    settings = overview.summary.settings
+    settings, dataset = overview.summary.settings, overview.summary.name
     at_work = [person.name for person in overview.people if not person.away]
     with st.container(horizontal=True, vertical_alignment="center"):
+        # A new key after each of them: what was open is closed, and nobody is chosen in it.
         if settings.overlap and at_work:
-            with st.popover("Reassign items…", icon=":material/assignment_return:"):
-                _take_back(overview.summary.name, at_work)
+            key = f"take-{dataset}-{len(settings.away)}"
+            with st.popover("Reassign items…", icon=":material/assignment_return:", key=key):
+                _take_back(dataset, at_work)
         if settings.away:
-            with st.popover("Undo reassignment", icon=":material/undo:"):
-                _give_back(overview.summary.name, list(settings.away))
+            key = f"give-{dataset}-{len(settings.away)}"
+            with st.popover("Undo reassignment…", icon=":material/undo:", key=key):
+                _give_back(dataset, settings.away)
         if settings.known and settings.known.test_items:
             with st.popover("Waive the test…", icon=":material/door_open:"):
                 _let_in(overview)
@@ -168,8 +173,10 @@ def _offer_actions(overview: CampaignOverview) -> None:
             csv_button(reminded, f"people to remind: {people_have} items remaining")
 
 
-def _take_back(dataset: str, people: list[str]) -> None:
-    person = st.selectbox("Person", people, key="taken-from")
+def _take_back(dataset: str, people: Sequence[str]) -> None:
+    person = _ask_person(people, f"taken-from-{dataset}-{len(store().settings(dataset).away)}")
+    if person is None:
+        return
     with errors_shown():
         announcement = describe_leaving(store(), dataset, person)
         st.write(plain(announcement))
@@ -179,16 +186,21 @@ def _take_back(dataset: str, people: list[str]) -> None:
             st.rerun()
 
 
-def _give_back(dataset: str, people: list[str]) -> None:
-    person = st.selectbox("Person", people, key="given-to")
-    st.write(
-        "They get their part of the plan again, except items that others have finished meanwhile."
-    )
-    if st.button("Undo reassignment", type="primary"):
-        with errors_shown("Nothing was changed."):
+def _give_back(dataset: str, people: Sequence[str]) -> None:
+    person = _ask_person(people, f"given-to-{dataset}-{len(people)}")
+    if person is None:
+        return
+    with errors_shown("Nothing was changed."):
+        announcement = describe_return(store(), dataset, person)
+        st.write(plain(announcement))
+        if st.button("Undo reassignment", type="primary"):
             store().give_back(dataset, person)
-            tell_after_rerun(f"{person} has their part of the plan again.")
+            tell_after_rerun(announcement)
             st.rerun()
+
+
+def _ask_person(people: Sequence[str], key: str) -> str | None:
+    return st.selectbox("Person", people, index=None, placeholder="Choose a person", key=key)
 
 
 def _let_in(overview: CampaignOverview) -> None:

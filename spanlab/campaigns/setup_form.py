@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, NoReturn
 
 import streamlit as st
 
 from spanlab.data import label_panel as label_editor
 from spanlab.data import question_panel as question_editor
 from spanlab.output.figures import counted
-from spanlab.output.wording import plan_in_words
-from spanlab.people.entrance import usual_labels
+from spanlab.output.wording import blind_in_words, plan_in_words
+from spanlab.people.entrance import change_known, usual_labels
 from spanlab.people.logins import has_login
 from spanlab.schema import (
     AnnotatorKind,
+    BlindRule,
     DatasetSettings,
     DatasetSummary,
     KnownAnswers,
@@ -33,11 +34,13 @@ _UNDECIDED = {
     UndecidedRule.LIKELY: "Accept likely ones, reject the rest",
     UndecidedRule.ASK: "Ask each time",
 }
-_PEOPLE = {  # always blind, shown when done
-    "Hidden, unless reviewers ask for them under Queue": (False, False),
-    "Hidden until the reviewer has finished the item": (True, True),
-    "Always hidden": (True, False),
+_BLIND: dict[str, str] = {
+    BlindRule.ALWAYS: "Always hidden",
+    BlindRule.DONE: "Hidden until the reviewer has finished the item",
+    BlindRule.ASK: "Hidden, unless reviewers ask for them under Queue",
+    BlindRule.NEVER: "Shown",
 }
+_BY_PLAN = "plan"
 _UNANSWERED: Final = {"refused": "Block Done", "told": "Warn only"}
 _EDITED = "spanlab.campaign.edited"  # the dataset whose labels and questions are in the rows
 _Change = Callable[[DatasetSettings], DatasetSettings]
@@ -78,10 +81,14 @@ def _forget_rows() -> None:
 def _save(summary: DatasetSummary, title: str, change: _Change) -> None:
     """Store a change of the settings, and draw the page with it."""
     with errors_shown("Nothing was saved."):
-        store().change_settings(summary.name, change)
-        _forget_rows()
-        tell_after_rerun(f"{title} of {summary.name}: saved.")
-        st.rerun()
+        saved = store().change_settings(summary.name, change)
+        _say_saved(summary, title, blind_in_words(saved) if title == "Review plan" else "")
+
+
+def _say_saved(summary: DatasetSummary, title: str, more: str = "") -> NoReturn:
+    _forget_rows()
+    tell_after_rerun(f"{title} of {summary.name}: saved. {more}".strip())
+    st.rerun()
 
 
 def _save_button(part: str) -> bool:
@@ -162,15 +169,22 @@ def _draw_plan(summary: DatasetSummary) -> None:
         key=f"assigned-{summary.name}",
         help=f"Items are shared equally. {who} to add them. A new list reassigns unfinished items.",
     )
-    shown = list(_PEOPLE) if settings.known is None else ["Always hidden"]
-    now = (settings.always_blind, settings.always_blind and settings.shown_when_done)
-    people = st.radio(
+    planned = settings.model_copy(
+        update={"overlap": max(overlap, bool(assigned)), "always_blind": None}
+    )
+    rules = {_BY_PLAN: f"By the plan: {_BLIND[planned.blind_rule].lower()}", **_BLIND}
+    if settings.known:
+        rules = {BlindRule.ALWAYS: _BLIND[BlindRule.ALWAYS]}
+    now = _BY_PLAN if settings.always_blind is None else settings.blind_rule
+    rule = st.radio(
         "Other people's marks",
-        shown,
-        index=0 if settings.known else list(_PEOPLE.values()).index(now),
-        key=f"blind-{summary.name}-{len(shown)}",
-        help="With the last two options, Compare and Export hide them too, and reviewers cannot "
-        "adjudicate. Check items need the last option.",
+        list(rules),
+        index=list(rules).index(now) if now in rules else 0,
+        format_func=rules.__getitem__,
+        key=f"blind-{summary.name}-{len(rules)}",
+        help="By the plan, they are always hidden if several people finish an item. Where they are "
+        "always hidden, or until the item is finished, Compare and Export hide them too, and "
+        "reviewers cannot adjudicate. Check items need them always hidden.",
     )
     undecided = st.radio(
         "Suggestions left undecided when a reviewer presses Done",
@@ -183,11 +197,15 @@ def _draw_plan(summary: DatasetSummary) -> None:
     if _save_button("plan"):
         values = {
             "undecided": undecided,
-            **dict(zip(("always_blind", "shown_when_done"), _PEOPLE[people], strict=True)),
             "overlap": max(overlap, bool(assigned)),
             "assigned_to": tuple(assigned),
         }
-        _save(summary, "Review plan", lambda stored: stored.model_copy(update=values))
+
+        def change(stored: DatasetSettings) -> DatasetSettings:
+            changed = stored.with_blind_rule(None if rule == _BY_PLAN else BlindRule(rule))
+            return changed.model_copy(update=values)
+
+        _save(summary, "Review plan", change)
 
 
 def _people(summary: DatasetSummary) -> Iterator[str]:
@@ -212,12 +230,12 @@ def _draw_known(summary: DatasetSummary) -> None:
         "people mark. They are not part of the plan.",
     )
     known = _ask_known(summary) if used else None
-    if used and not summary.settings.always_blind:
+    if used and not summary.settings.is_blind:
         st.caption("Saving also sets other people's marks to “Always hidden” (Review plan).")
     if _save_button("known"):
-        values: dict[str, Any] = {"known": known}
-        values |= {"always_blind": True, "shown_when_done": False} if used else {}
-        _save(summary, "Check items", lambda stored: stored.model_copy(update=values))
+        with errors_shown("Nothing was saved."):
+            change_known(store(), summary.name, None if known is None else known.model_dump())
+            _say_saved(summary, "Check items")
 
 
 def _ask_known(summary: DatasetSummary) -> KnownAnswers:

@@ -31,6 +31,7 @@ from spanlab.storage.datasets import (
     questions_of,
     rename_annotator,
     summary_of,
+    undo_gold,
 )
 
 
@@ -235,7 +236,11 @@ def gold(
         typer.Option(metavar="NAME", help="Name of the gold labels [default: gold of ANNOTATOR]."),
     ] = None,
     undo: Annotated[
-        bool, typer.Option("--undo", help="Count gold labels as a person of that name.")
+        bool,
+        typer.Option(
+            "--undo",
+            help="Delete gold labels that are a copy; count others as a person of that name.",
+        ),
     ] = False,
 ) -> None:
     """Copy what a person finished as gold labels; the person continues under their own name.
@@ -247,8 +252,7 @@ def gold(
     """
     with Store.open() as store:
         if undo:
-            store.set_person(dataset, annotator)
-            typer.echo(f"{annotator} counts as a person in {dataset}.", err=True)
+            typer.echo(undo_gold(store, dataset, annotator), err=True)
             return
         name = to or gold_name(annotator)
         n_copied = copy_as_gold(store, dataset, annotator, name)

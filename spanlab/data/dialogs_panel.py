@@ -20,7 +20,13 @@ from spanlab.jobs.panel import latest_job, watch
 from spanlab.output.figures import counted
 from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary, Status
 from spanlab.scoring.votes import vote_dataset
-from spanlab.storage.datasets import copy_as_gold, gold_name, rename_annotator
+from spanlab.storage.datasets import (
+    copy_as_gold,
+    describe_undoing_gold,
+    gold_name,
+    rename_annotator,
+    undo_gold,
+)
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import actor, forget_dataset, link, plain, remember_dataset, store
 from spanlab.ui.messages import errors_shown, progress, tell_after_rerun
@@ -105,6 +111,7 @@ def _vote(summary: DatasetSummary) -> None:
         )
         if st.form_submit_button("Vote", type="primary"):
             with errors_shown():
+                remarks: list[str] = []
                 with progress("Voting", summary.n_items) as advance:
                     count = vote_dataset(
                         store(),
@@ -113,8 +120,10 @@ def _vote(summary: DatasetSummary) -> None:
                         name=name.strip(),
                         cleanup="mushroom" if cleanup else "none",
                         on_progress=advance,
+                        on_remark=remarks.append,
                     )
-                _finish(f"{name.strip()} has {counted(count, 'vote')} in {summary.name}.")
+                news = f"{name.strip()} has {counted(count, 'vote')} in {summary.name}."
+                _finish(" ".join((news, *remarks)))
 
 
 def _annotators(summary: DatasetSummary) -> None:
@@ -246,9 +255,13 @@ def edit_annotators(summary: DatasetSummary, finish: Finish) -> None:
     annotator = st.selectbox(
         "Annotator",
         people_first,
+        index=None,
+        placeholder="Choose an annotator",
         format_func=lambda option: f"{option.name} ({option.kind.value})",
         key="edited-annotator",
     )
+    if annotator is None:
+        return
     able = [name for name, (_, kinds) in _ACTS.items() if annotator.kind in kinds]
     act = st.radio("What to do", able, horizontal=True, key="annotator-act")
     with st.form("annotator", border=False):
@@ -269,12 +282,16 @@ def _merge(summary: DatasetSummary, annotator: AnnotatorSummary, finish: Finish)
         for other in summary.annotators
         if other.kind is annotator.kind and other != annotator
     ]
-    into = st.selectbox("Into", other_names, placeholder="Nobody else of this kind")
+    nobody = "Choose an annotator" if other_names else "Nobody else of this kind"
+    into = st.selectbox("Into", other_names, index=None, placeholder=nobody)
     st.caption(
         f"{plain(annotator.name)}'s annotations move here. On items that both annotated, this "
         "annotator's are kept."
     )
     if st.form_submit_button("Merge", type="primary", disabled=not other_names):
+        if into is None:
+            st.error("Choose whom to merge with. Nothing was changed.")
+            return
         with errors_shown("Nothing was changed."):
             n_shared = store().merge_annotators(summary.name, annotator.name, into)
             shared = f"; both had annotated {counted(n_shared, 'item')}" if n_shared else ""
@@ -282,11 +299,10 @@ def _merge(summary: DatasetSummary, annotator: AnnotatorSummary, finish: Finish)
 
 
 def _undo_gold(summary: DatasetSummary, annotator: AnnotatorSummary, finish: Finish) -> None:
-    st.caption("This annotator will count as a person, no longer as gold labels.")
+    st.caption(plain(describe_undoing_gold(summary, annotator.name)))
     if st.form_submit_button("Stop using as gold", type="primary"):
         with errors_shown("Nothing was changed."):
-            store().set_person(summary.name, annotator.name)
-            finish(f"{annotator.name} counts as a person in {summary.name}.")
+            finish(undo_gold(store(), summary.name, annotator.name))
 
 
 def _copy(summary: DatasetSummary, annotator: AnnotatorSummary, finish: Finish) -> None:

@@ -37,10 +37,11 @@ from spanlab.output.tables import (
     figures_of,
     table_of,
 )
-from spanlab.schema import AnnotatorKind, MeasurementPlan, Status, answer_hash
+from spanlab.schema import AnnotatorKind, MeasurementPlan, Permission, Status, answer_hash
 from spanlab.scoring.annotator_tables import calibration_table
 from spanlab.scoring.calibration import AnnotatorCalibration, CalibrationTally
 from spanlab.storage import Store
+from spanlab.storage.datasets import looks_in_words, summary_of
 
 _STEPS: Final = 24  # points of the history
 _DIFFERENCE: Final = 0.05
@@ -255,7 +256,7 @@ def measure(store: Store, dataset: str, plan: MeasurementPlan | None = None) -> 
         for_difference=reviews_for_difference(
             _DIFFERENCE, guess, cautious_rho(rate.rho, items.reviewed), items=len(items.items)
         ),
-        remarks=tuple(_remarks(items, suggestions)),
+        remarks=(*_remarks(items, suggestions), *_review_remarks(store, dataset, items)),
         suggestions=suggestions,
         clusters=len(np.unique(items.clusters[items.chosen()])),
         set_aside=int(items.seen.sum()),
@@ -285,6 +286,18 @@ def _count_suggestions(store: Store, dataset: str, items: MeasuredItems) -> Coun
         for name in item.decided_by
         if item.y is not None
     )
+
+
+def _review_remarks(store: Store, dataset: str, items: MeasuredItems) -> Iterable[str]:
+    """Say how many reviews of the sample saw others' marks, and how many are of check items."""
+    summary, reviewed = summary_of(store, dataset), items.items[: items.reviewed]
+    reviews = {(item.item_id, name) for item in reviewed for name in item.decided_by}
+    yield from looks_in_words(store, summary, {name for _, name in reviews}, reviews)
+    if summary.settings.known is None or not store.may(Permission.READ, dataset):
+        return
+    known = store.known_ids(dataset)
+    if n_checks := sum(item_id in known for item_id, _ in reviews):
+        yield f"{counted(n_checks, 'review')} of the sample are of check items."
 
 
 def suggestions_in_words(suggestions: Mapping[str, int]) -> str:

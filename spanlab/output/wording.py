@@ -26,6 +26,19 @@ def plan_in_words(settings: DatasetSettings) -> str:
     )
 
 
+def blind_in_words(settings: DatasetSettings) -> str:
+    """Return when reviewers see other people's marks, as a sentence."""
+    return _BLIND[settings.blind_rule.value]
+
+
+_BLIND = {
+    "always": "Reviewers do not see other people's marks.",
+    "done": "Reviewers see other people's marks once they have finished an item.",
+    "ask": "Reviewers see other people's marks if they ask for them under Queue.",
+    "never": "Reviewers see other people's marks from the start.",
+}
+
+
 def progress_in_words(person: PersonProgress) -> str:
     """Return ``3 of 8 done · 1 skipped · 4 left``, of what a plan gives to a person."""
     if person.assigned is None:

@@ -190,7 +190,9 @@ def describe_leaving(store: Store, dataset: str, person: str) -> str:
             f"{', '.join(map(repr, names)) or 'none'}"
         )
     if person in summary.settings.assigned_to:
-        n_left, state, place = part.left, "assigned", "to those who come next in the plan"
+        away = tuple(dict.fromkeys((*summary.settings.away, person)))
+        n_left, state = part.left, "assigned"
+        place = _moves_in_words(store, dataset, away, n_left)
     else:
         n_left, state, place = reserved, "reserved", "back to the queue"
     return (
@@ -198,6 +200,50 @@ def describe_leaving(store: Store, dataset: str, person: str) -> str:
         f"{person} has finished counts ({counted(part.done, 'item')}). You can undo this, except "
         "for items that others finish meanwhile."
     )
+
+
+def describe_return(store: Store, dataset: str, person: str) -> str:
+    """Describe the effect of giving a person their part of a plan back.
+
+    Raises:
+        NotFoundError: there is no such dataset, or nobody of this name is away from it.
+    """
+    away = store.settings(dataset).away
+    if person not in away:
+        raise NotFoundError(
+            f"no items of {person!r} were reassigned in {dataset!r}; reassigned: "
+            f"{', '.join(map(repr, away)) or 'none'}"
+        )
+    left = tuple(name for name in away if name != person)
+    moves = {name: n for name, n in _moves(store, dataset, left).items() if n}
+    gained = moves.pop(person, 0)
+    lost = ", ".join(f"{name} {n:+,}" for name, n in moves.items())
+    others = f" ({lost})" if lost else ""
+    return (
+        f"{person} gets {counted(gained, 'item')} of the plan again{others}. Items that others "
+        "have finished meanwhile stay with them."
+    )
+
+
+def _moves(store: Store, dataset: str, away: Sequence[str]) -> dict[str, int]:
+    """Return how many items more each of a plan's people has if these are away."""
+    before, after = store.plan(dataset), store.plan(dataset, away=away)
+    if before is None or after is None:
+        return {}
+    names = store.settings(dataset).assigned_to
+    pairs = ((name, before.of(name), after.of(name)) for name in names)
+    return {
+        name: (new.assigned or 0) - (old.assigned or 0) for name, old, new in pairs if old and new
+    }
+
+
+def _moves_in_words(store: Store, dataset: str, away: Sequence[str], n_left: int) -> str:
+    moves = {name: n for name, n in _moves(store, dataset, away).items() if n > 0}
+    getting = [f"{name} ({n:,})" for name, n in moves.items()]
+    n_nobody = n_left - sum(moves.values())
+    if n_nobody > 0:
+        getting.append(f"nobody ({n_nobody:,}: all others have them already, or are away)")
+    return f"to {', '.join(getting) or 'nobody'}"
 
 
 def test_in_words(state: EntranceState, known_answers: KnownAnswers) -> str:
@@ -231,16 +277,10 @@ def known_labels(store: Store, dataset: str) -> frozenset[str]:
 
 
 def known_in_words(store: Store, dataset: str) -> str:
-    """Return how many items have a known answer, and what to do where none has."""
+    """Return how many items have a known answer, and whose labels these are."""
     rules = store.settings(dataset).known
     names = ", ".join(f"“{name}”" for name in (rules.labels if rules else ()))
-    n_known = len(store.known_ids(dataset))
-    if n_known:
-        return f"{counted(n_known, 'check item')}, with labels of {names}"
-    return (
-        f"there is no check item yet: nothing is labelled by {names}. Decide some items under "
-        "that name on the page Adjudicate, or name other labels: --known labels=NAME"
-    )
+    return f"{counted(len(store.known_ids(dataset)), 'check item')}, with labels of {names}"
 
 
 def usual_labels(summary: DatasetSummary) -> tuple[str, ...]:
@@ -266,7 +306,8 @@ def change_known(store: Store, dataset: str, changed: Mapping[str, object] | Non
 
     Raises:
         NotFoundError: there is no such dataset.
-        UsageError: there is no such field, or its value is out of range.
+        UsageError: there is no such field, its value is out of range, or too few items have labels
+            that are known answers.
     """
     summary = summary_of(store, dataset)
 
@@ -285,7 +326,29 @@ def change_known(store: Store, dataset: str, changed: Mapping[str, object] | Non
             raise UsageError(
                 f"{first['loc'][0]}: {message_of(first)}; available: {names}"
             ) from error
+        _check_enough(summary, known_answers)
         blind = {"always_blind": True, "shown_when_done": False}
         return settings.model_copy(update={"known": known_answers, **blind})
 
     store.change_settings(dataset, change)
+
+
+def _check_enough(summary: DatasetSummary, rules: KnownAnswers) -> None:
+    """Check that there are check items, and enough of them for the test."""
+    n_known = sum(
+        annotator.counts.get(Status.DONE, 0)
+        for annotator in summary.annotators
+        if annotator.kind is AnnotatorKind.GOLD and annotator.name in rules.labels
+    )
+    names = " or ".join(f"“{name}”" for name in rules.labels)
+    way = (
+        f"On the page Adjudicate, enter {names} as the name of the gold labels and decide some "
+        "items, or choose other labels (--known labels=NAME)"
+    )
+    if not n_known:
+        raise UsageError(f"there is no check item yet: nothing is labelled by {names}. {way}")
+    if n_known < rules.test_items:
+        raise UsageError(
+            f"a test of {counted(rules.test_items, 'item')} needs as many check items, and "
+            f"{summary.name!r} has {n_known}. {way}"
+        )

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from spanlab.output.figures import figure
 from spanlab.output.tables import Column, ResultTable, ResultViews, column_of, figures_of, table_of
-from spanlab.output.wording import plan_in_words
+from spanlab.output.wording import blind_in_words, plan_in_words
 from spanlab.people.logins import state_of, token_table
-from spanlab.people.progress import CampaignReport, campaign
+from spanlab.people.progress import CampaignReport, KnownMarks, campaign
 from spanlab.schema import AccessToken, AnnotatorKind, DatasetSummary, Permission, Status
 from spanlab.schema.progress import FinishedItem, PersonProgress, PlanProgress
 from spanlab.storage import Store
@@ -176,7 +176,7 @@ class _Sources:
         settings = self.summary.settings
         is_shared = not settings.assigned_to  # what is left to one is left to others, too
         days = Counter(item.at.date() for item in own_items)
-        known_marks = self.report.known.get(name)
+        known_marks = self._known_marks(name)
         tests = [entrance for entrance in self.entrances if entrance.reviewer == name]
         has_begun = any(entrance.passed for entrance in tests)
         return CampaignPerson(
@@ -203,6 +203,10 @@ class _Sources:
             by_person[item.annotator].append(item)
         return by_person
 
+    def _known_marks(self, name: str) -> KnownMarks | None:
+        """Return how a person marked check items; None where the dataset uses none."""
+        return self.report.known.get(name) if self.summary.settings.known else None
+
     def _done(self, name: str, part: PersonProgress) -> int:
         if self.plan is not None:
             return part.done + part.beyond
@@ -210,16 +214,16 @@ class _Sources:
         return counts.get(name, {}).get(Status.DONE, 0)
 
     def _warnings(self, name: str) -> Iterable[str]:
-        settings, known_marks = self.summary.settings, self.report.known.get(name)
-        warn_below = 0.5 if settings.known is None else settings.known.warn_below
+        settings, known_marks = self.summary.settings, self._known_marks(name)
         if name in settings.away:
             yield "left"
         if (
             known_marks is not None
+            and settings.known is not None
             and known_marks.items >= _ENOUGH
-            and known_marks.iou < warn_below
+            and known_marks.iou < settings.known.warn_below
         ):
-            yield f"check items below {figure(warn_below, 2)}"
+            yield f"check items below {figure(settings.known.warn_below, 2)}"
         if settings.guidelines_now and self.read.get(name, 0) < len(settings.guidelines):
             yield "guidelines not read"
 
@@ -251,6 +255,7 @@ def people_table(overview: CampaignOverview) -> ResultTable:
         )
     elif not settings.assigned_to:
         remarks.append("Remaining items are shared: one item can count for several people.")
+    remarks.append(blind_in_words(settings))
     head = plan_in_words(settings) or "People"
     done_of_needed = (
         f": {overview.done:,} of {overview.plan.needed:,} annotations done" if overview.plan else ""
@@ -268,7 +273,16 @@ def people_table(overview: CampaignOverview) -> ResultTable:
         (column_of("text", "Last active"), _last_active),
         (column_of("score", "Agreement", digits=2), lambda person: person.agreement),
         (column_of("text", "Expected finish", "until"), lambda row: str(row.until or "") or None),
-        (column_of("score", "Check items", "known", digits=2, about=_KNOWN), lambda row: row.known),
+        *(
+            [
+                (
+                    column_of("score", "Check items", "known", digits=2, about=_KNOWN),
+                    lambda row: row.known,
+                )
+            ]
+            if settings.known
+            else ()
+        ),
         *([(column_of("text", "Test"), lambda row: row.test or None)] if has_test else ()),
         *(
             [(column_of("text", read), lambda row: f"version {row.read}" if row.read else None)]

@@ -74,8 +74,9 @@ def _ask_queue(summary: DatasetSummary) -> AdjudicationQueue:
             "Save as",
             list(dict.fromkeys([ADJUDICATED, *gold])),
             **common.kept("adjudicate.target"),
-            help="Decisions are saved under this gold annotator. Imported gold labels change only "
-            "on items you decide.",
+            accept_new_options=True,
+            help="Decisions are saved under this gold annotator; type a new name for labels of "
+            "their own. Imported gold labels change only on items you decide.",
         )
         if target in known:
             st.caption("Items that you decide under this name become check items.")

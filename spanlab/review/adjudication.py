@@ -42,7 +42,7 @@ def check_adjudicator(store: Store, summary: DatasetSummary, name: str) -> None:
     Raises:
         UsageError: the dataset is reviewed blind, and this person has items left to review.
     """
-    if summary.settings.always_blind and store.sight(summary.name, name).blind:
+    if summary.settings.is_blind and store.sight(summary.name, name).blind:
         n_left = counted(store.n_undecided(summary.name, name), "item")
         raise UsageError(
             f"“{name}” reviews this dataset blind and has {n_left} left: adjudication shows what "

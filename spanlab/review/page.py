@@ -73,12 +73,22 @@ def page() -> None:
             )
         described = st.empty()
         common.guide_link("Review")
-    asked_item = st.query_params.get(_ITEM)
     if not may_review(summary, reviewer):
         return
-    dataset = summary.name
     show_news()
     offer_fits(summary)
+    with errors_shown():
+        _open_queue(summary, query, measured, described)
+
+
+def _open_queue(
+    summary: DatasetSummary,
+    query: QueueQuery,
+    measured: MeasuredItems | None,
+    described: DeltaGenerator,
+) -> None:
+    """Draw the editor over a queue, or the test that comes before; the line above it, too."""
+    dataset, reviewer, asked_item = summary.name, query.reviewer, st.query_params.get(_ITEM)
     test = entrance_of(common.store(), dataset, reviewer, summary.settings)
     if test.stage in {"begin", "failed"}:
         _offer_test(summary, reviewer, test)
@@ -103,10 +113,8 @@ def page() -> None:
         _say_unknown(dataset, asked_item)
         return
     span_editor.mount_editor(review.labels(common.store(), dataset, query), summary.settings)
-    with errors_shown():
-        entry = entry_of(dataset, query, _PAGE)
-        place = span_editor.ReviewQueue(dataset, query, entry, sample=sample)
-        answer_editor(place, _PAGE, live)
+    place = span_editor.ReviewQueue(dataset, query, entry_of(dataset, query, _PAGE), sample=sample)
+    answer_editor(place, _PAGE, live)
 
 
 def _offer_test(summary: DatasetSummary, reviewer: str, state: EntranceState) -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from spanlab.oplog.operations import Review
 from spanlab.schema import (
     AnnotatorKind,
-    DatasetSettings,
     QueueCursor,
     QueuePage,
     QueuePlace,
@@ -69,11 +68,14 @@ def open_item(
         own_annotations = () if own_annotation is None else (own_annotation,)
         record = review.record.model_copy(update={"annotations": own_annotations})
     elif not query.blind or (query.shown_when_done and review.state.status is Status.DONE):
+        is_open = not adjudicating and review.state.status is not Status.DONE
+        if is_open and without_others(review.record, query.reviewer) != review.record:
+            store.note_look(dataset, item_id, query.reviewer)
         return review
     else:
         record = without_others(review.record, query.reviewer)
     hidden = len(review.record.annotations) - len(record.annotations)
-    always = store.settings(dataset).always_blind
+    always = store.settings(dataset).is_blind
     return replace(review, record=record, hidden=None if always else hidden)
 
 
@@ -211,22 +213,16 @@ def _progress_in_list(
     counts, settings = store.listed_counts(dataset, reviewer), store.settings(dataset)
     total = sum(counts.values())
     if part is not None and part.assigned is not None and not settings.assigned_to:
-        known_items, share = store.known_items(dataset, reviewer), _share(settings)
-        given, left = known_items.given, part.left > 0
+        given = store.known_items(dataset, reviewer).given
         n_tests = sum(bool(item.attempt) for item in given)
-        expected = int(part.assigned * share / (1 - share)) + n_tests if left else 0
-        n_known = max(len(given), min(expected, known_items.total))
-        total = max(total, part.assigned + n_known)
+        n_checks = store.n_checks_due(dataset, reviewer, part.assigned)
+        total = max(total, part.assigned + n_tests + n_checks)
     return QueueProgress(
         done=counts.get(Status.DONE, 0),
         skipped=counts.get(Status.SKIPPED, 0),
         total=total,
         planned=part is not None,
     )
-
-
-def _share(settings: DatasetSettings) -> float:
-    return settings.known.share if settings.known else 0.0
 
 
 def labels(store: Store, dataset: str, query: QueueQuery) -> tuple[SpanLabel, ...]:

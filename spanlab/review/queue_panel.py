@@ -143,8 +143,7 @@ def measured_sample(dataset: str, query: QueueQuery, measured: MeasuredItems) ->
     names = [item.item_id for item in measured.items]
     if query.share is None:
         return tuple(names)
-    positions = common.store().positions_of(dataset, names)
-    return tuple(name for name, at in zip(names, positions, strict=True) if query.share.has(at))
+    return common.store().assigned(dataset, query.share, names)
 
 
 def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
@@ -182,10 +181,13 @@ def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
         **_kept("unplaced"),
         help="Only answers that are called hallucinated as a whole and have no marked place yet.",
     )
-    locked = summary.settings.always_blind
+    locked = summary.settings.is_blind
+    shown = _kept("people")
+    if shown["key"] not in st.session_state:
+        st.session_state[shown["key"]] = summary.settings.others_shown
     people = st.checkbox(
         "Show other people's marks",
-        **_kept("people"),
+        **shown,
         disabled=locked,
         help="Other people's spans and comments, gold labels, and votes with people in them. "
         "Without it you review blind: disagreement then means that of detectors.",

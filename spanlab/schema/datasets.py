@@ -106,6 +106,15 @@ class UndecidedRule(StrEnum):
     ASK = "ask"  # the reviewer says which of the two, item by item
 
 
+class BlindRule(StrEnum):
+    """When other people's marks are hidden from a reviewer."""
+
+    ALWAYS = "always"
+    DONE = "done"  # until the reviewer has finished the item
+    ASK = "ask"  # unless the reviewer asks for them
+    NEVER = "never"
+
+
 class MeasurementPlan(FrozenModel):
     """How the rate of a dataset is measured: whose marks people correct, on which sample.
 
@@ -205,18 +214,21 @@ class DatasetSettings(FrozenModel):
     reviewers what they have not finished: without ``assigned_to`` what fewer have finished or been
     offered (an item is reserved for an hour, and for another one with every edit), with it what is
     assigned to them (see ``AssignedShare``).
-    ``always_blind`` takes from reviewers the choice to see what other people marked, and with
-    ``shown_when_done`` they see it of items that they have finished.
+    ``always_blind`` takes from reviewers the choice to see what other people marked; None leaves it
+    to the plan: see ``is_blind``. With ``shown_when_done`` they see it of items that they have
+    finished, and with ``others_shown`` of all from the start, unless they choose otherwise.
     ``guidelines`` are all texts that the guidelines have had, in Markdown, oldest first: the
     version that an annotation names is a place in it, counted from 1. ``measurement`` is how the
     rate is measured, None where it is not. ``away`` are those of ``assigned_to`` who left: what
-    they have not finished goes to those who come after them. ``known`` is how items whose
+    they have not finished goes to those who come after them. ``returned`` are those who came
+    again: what enough others finished meanwhile is not left to them. ``known`` is how items whose
     answer is known are used to see how well people mark, None where there are none.
     ``code_share`` is the share of a person's items that have to be done, not skipped, for the
     completion code of their invitation.
     ``setups`` are how the detectors were set up that spanlab has run over it: several of one name
     where it was run in several ways. ``fits`` are what detectors learnt from its reviews,
     the newest last; with ``fit_every`` they learn again after so many further reviews, 0 for never.
+    ``gold_copies`` are gold labels by name, each with the annotator that they were copied from.
     """
 
     undecided: UndecidedRule = UndecidedRule.REJECTED
@@ -225,23 +237,53 @@ class DatasetSettings(FrozenModel):
     attributes: tuple[Question, ...] = ()
     questions: tuple[Question, ...] = ()
     unanswered: Literal["refused", "told"] = "refused"
-    always_blind: bool = False
+    always_blind: bool | None = None
     shown_when_done: bool = False
+    others_shown: bool = False
     overlap: Annotated[int, Field(ge=0, le=100)] = 0
     assigned_to: tuple[Name, ...] = ()
     guidelines: tuple[Annotated[str, Field(max_length=100_000)], ...] = ()
     measurement: MeasurementPlan | None = None
     away: tuple[Name, ...] = ()
+    returned: tuple[Name, ...] = ()
     known: KnownAnswers | None = None
     setups: tuple[DetectorSetup, ...] = ()
     code_share: Annotated[float, Field(ge=0, le=1)] = 0.8
     fits: tuple[DetectorFit, ...] = ()
+    gold_copies: tuple[tuple[Name, Name], ...] = ()
     fit_every: Annotated[int, Field(ge=0, le=100_000)] = 0
 
     @property
     def has_lists(self) -> bool:
         """Whether each person has a list of items of their own: by a plan, or by known answers."""
         return bool(self.overlap) or self.known is not None
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether reviewers cannot choose to see other people's marks.
+
+        Where the lead has not said, that is so if the plan has two people or more for an item, or
+        if there are check items.
+        """
+        if self.always_blind is None:
+            return self.overlap > 1 or self.known is not None
+        return self.always_blind
+
+    @property
+    def blind_rule(self) -> BlindRule:
+        """When reviewers see other people's marks, in one word."""
+        if self.is_blind:
+            return BlindRule.DONE if self.shown_when_done else BlindRule.ALWAYS
+        return BlindRule.NEVER if self.others_shown else BlindRule.ASK
+
+    def with_blind_rule(self, rule: BlindRule | None) -> Self:
+        """Return the settings with a rule that the lead has chosen; None leaves it to the plan."""
+        update = {
+            "always_blind": rule and rule in {BlindRule.ALWAYS, BlindRule.DONE},
+            "shown_when_done": rule is BlindRule.DONE,
+            "others_shown": rule is BlindRule.NEVER,
+        }
+        return self.model_copy(update=update)
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -250,7 +292,7 @@ class DatasetSettings(FrozenModel):
         if self.assigned_to and not self.overlap:
             raise ValueError("items are assigned to people: say how many people finish each item")
         unique((label.key for label in self.labels if label.key), "the key of a label:")
-        if self.known and (self.shown_when_done or not self.always_blind):
+        if self.known and (self.shown_when_done or self.always_blind is False):
             raise ValueError('check items need "Other people\'s marks: Always hidden" (tab Review)')
         unique(
             (attribute.name for attribute in (*self.attributes, *self.questions)), "the question"

@@ -43,7 +43,12 @@ from spanlab.scoring.report import score
 from spanlab.scoring.spans import ItemScore, mark_all, mark_none, score_item
 from spanlab.scoring.verdicts import ClaimComparison, ClaimTally
 from spanlab.storage import Store
-from spanlab.storage.datasets import check_annotators, summary_of, with_progress
+from spanlab.storage.datasets import (
+    check_annotators,
+    looks_in_words,
+    summary_of,
+    with_progress,
+)
 from spanlab.text.extents import Extent
 from spanlab.text.labels import ItemLabels, labels_in, labels_of
 
@@ -200,7 +205,8 @@ def compare_dataset(
     kinds = summary.kinds
     learnt = LearntAnswers(summary.settings)
     comparison = compare_records(map(learnt.set_aside, records), kinds, reference, summary.settings)
-    return replace(comparison, n_items=summary.n_items, remarks=learnt.remarks)
+    remarks = (*learnt.remarks, *looks_in_words(store, summary, kinds))
+    return replace(comparison, n_items=summary.n_items, remarks=remarks)
 
 
 def compare_records(

@@ -10,7 +10,7 @@ from spanlab.base.names import check_typed
 from spanlab.schema import Annotation, AnnotatorKind, Record
 from spanlab.scoring.reliability import rate_raters
 from spanlab.storage import Store
-from spanlab.storage.datasets import check_annotators, summary_of
+from spanlab.storage.datasets import check_annotators, looks_in_words, summary_of
 from spanlab.text.labels import vote
 
 Cleanup = Literal["none", "mushroom"]
@@ -41,7 +41,7 @@ def vote_dataset(  # noqa: PLR0913 - all choices of a vote, by name
             gold labels of the dataset are known answers.
         on_progress: called now and then with the number of votes so far; they are stored at the
             end, all at once.
-        on_remark: called with what is to know of the voters' weights.
+        on_remark: called with what is to know of the voters' weights, and of whose marks they saw.
 
     Returns:
         How many items have a vote; items that none of the annotators finished have none.
@@ -68,6 +68,9 @@ def vote_dataset(  # noqa: PLR0913 - all choices of a vote, by name
         if on_remark is not None:
             for remark in ratings.remarks:
                 on_remark(remark)
+    for remark in looks_in_words(store, summary, names):
+        if on_remark is not None:
+            on_remark(remark)
     votes: list[tuple[str, str]] = []  # item ids with votes as JSON, which takes little memory
     for record in store.records(dataset, annotators=names):
         result = _vote(record, record.annotations, name, cleanup=cleanup, weights=weights)

@@ -121,7 +121,7 @@ def _from_row(row: Any) -> CheckedDataset:
     return CheckedDataset(
         number=number,
         name=row.name,
-        always_blind=settings.always_blind,
+        always_blind=settings.is_blind,
         shown_when_done=settings.shown_when_done,
         is_version=is_version,
     )

@@ -270,11 +270,16 @@ def rename_mentions(connection: Connection, dataset: DatasetRow, name: str, new:
             "known": known,
             "assigned_to": rename_all(settings.assigned_to),
             "away": rename_all(kept_away),
+            "returned": rename_all(settings.returned),
             "measurement": plan,
             "setups": tuple(setups),
             "fits": tuple(
                 fit.model_copy(update={"annotators": rename_all(fit.annotators)})
                 for fit in settings.fits
+            ),
+            "gold_copies": tuple(
+                (*rename_all([gold]), *rename_all([source]))
+                for gold, source in settings.gold_copies
             ),
         }
         return settings.model_copy(update=update)

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    FromClause,
     Select,
     and_,
     case,
@@ -18,12 +19,13 @@ from sqlalchemy import (
     or_,
     select,
     true,
+    update,
 )
 
 from spanlab.schema import AnnotatorKind, AssignedShare, DatasetSettings, Status
 from spanlab.schema.progress import FinishedItem, PersonProgress, PlanProgress
 from spanlab.storage.campaigns import is_known
-from spanlab.storage.catalog import DatasetRow, annotators_of
+from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, settings_of
 from spanlab.storage.reservations import held_by_others, people_with
 from spanlab.storage.tables import (
     annotated,
@@ -51,6 +53,7 @@ def progress(
     planned = _planned(connection, dataset, settings)
     if settings.assigned_to:
         per_item = min(per_item, len(settings.assigned_to))
+    if settings.assigned_to and not settings.returned:
         done = sum(person.done for person in reached)
     else:
         n_people = queue_values.c.n_people
@@ -96,11 +99,15 @@ def part_of(
         counting = _over_items(dataset, func.count()).where(condition)
         return int(connection.execute(counting).scalar_one())
 
-    if share is not None and not share.away:  # only known items are counted one by one
-        assigned = share.size(dataset.n_items)
+    if share is not None and settings.returned:
+        taken = queue_values.c.n_people >= min(settings.overlap, len(everybody))
+        assigned = count(is_own & ~(taken & ~_is_annotated(dataset, annotator)))
+    elif share is not None and not share.away:  # only known items are counted one by one
+        assigned = share.size(_n_dealt(connection, dataset))
         if settings.known:
             known = is_known(connection, dataset, queue_values.c.position)
-            assigned -= count(known & is_of_share(dataset, share))
+            dealt = queue_values.c.turn.is_not(None)
+            assigned -= count(known & dealt & is_of_share(dataset, share))
     else:
         assigned = count(is_own)
     # All else is counted over what the person has annotated.
@@ -127,6 +134,14 @@ def part_of(
         done_given, skipped_given = done, skipped
     beyond = done - done_given
     return PersonProgress(name, assigned, done=done_given, skipped=skipped_given, beyond=beyond)
+
+
+def _is_annotated(dataset: DatasetRow, annotator: AnnotatorRow | None) -> ColumnElement[bool]:
+    """Return the condition that somebody has annotated an item."""
+    at = annotated.c.position == queue_values.c.position
+    by = annotated.c.annotator_id == (-1 if annotator is None else annotator.id)
+    own = select(annotated.c.position).where(annotated.c.dataset_id == dataset.id, at, by)
+    return own.correlate(queue_values).exists()
 
 
 def _over_items(dataset: DatasetRow, *columns: ColumnElement[Any]) -> Select[Any]:
@@ -177,21 +192,71 @@ def finished(connection: Connection, dataset: DatasetRow) -> tuple[FinishedItem,
     return tuple(sorted(finished_items, key=attrgetter("at", "annotator", "item_id")))
 
 
-def is_of_share(dataset: DatasetRow, share: AssignedShare) -> ColumnElement[bool]:
-    """Return the condition that an item is of this share: ``AssignedShare.has`` in SQL."""
-    back, position = share.steps_back, queue_values.c.position
-    step = case(dict(enumerate(back)), value=(position // share.people) % len(back))
+def deal(connection: Connection, dataset: DatasetRow, *, anew: bool = False) -> None:
+    """Give each item that is assigned to people its turn, which says to whom: see AssignedShare.
+
+    Turns are counted over the items that the plan is about, so that shares are even whichever items
+    are check items. An item keeps its turn; with ``anew`` all get new ones, if none of the people
+    has begun.
+    """
+    settings, here = settings_of(connection, dataset.name), queue_values.c.dataset_id == dataset.id
+    if not settings.assigned_to:
+        return
+    by_name = annotators_of(connection, dataset.id)
+    has_begun = select(annotated.c.position).where(
+        annotated.c.dataset_id == dataset.id,
+        annotated.c.annotator_id.in_(
+            [by_name[name].id for name in settings.assigned_to if name in by_name]
+        ),
+    )
+    if anew and connection.execute(has_begun.limit(1)).first() is None:
+        connection.execute(update(queue_values).where(here).values(turn=None))
+    first = _n_dealt(connection, dataset)
+    position = queue_values.c.position
+    number = func.row_number().over(order_by=position) - 1 + first
+    waiting = _over_items(dataset, position, number.label("turn")).where(
+        queue_values.c.turn.is_(None), _planned(connection, dataset, settings)
+    )
+    dealt = waiting.subquery()
+    giving = update(queue_values).where(here, position == dealt.c.position)
+    connection.execute(giving.values(turn=dealt.c.turn))
+
+
+def _n_dealt(connection: Connection, dataset: DatasetRow) -> int:
+    turn = _over_items(dataset, func.max(queue_values.c.turn))
+    last: int | None = connection.execute(turn).scalar_one()
+    return 0 if last is None else last + 1
+
+
+def positions_of_share(
+    connection: Connection, dataset: DatasetRow, share: AssignedShare, positions: Sequence[int]
+) -> set[int]:
+    """Return which of these positions are of a share."""
+    own = _over_items(dataset, queue_values.c.position).where(
+        queue_values.c.position.in_(positions), is_of_share(dataset, share)
+    )
+    return set(connection.execute(own).scalars())
+
+
+def is_of_share(
+    dataset: DatasetRow, share: AssignedShare, values: FromClause = queue_values
+) -> ColumnElement[bool]:
+    """Return the condition that an item is of this share: ``AssignedShare.has`` in SQL.
+
+    ``values`` is the table ``queue_values``, or an alias of it.
+    """
+    back, position = share.steps_back, values.c.position
+    turn: ColumnElement[int] = func.coalesce(values.c.turn, position)
+    step = case(dict(enumerate(back)), value=(turn // share.people) % len(back))
 
     def rank(number: int) -> ColumnElement[int]:
-        return (number - position % share.people + share.people) * step % share.people
+        return (number - turn % share.people + share.people) * step % share.people
 
     reached: ColumnElement[int] = rank(share.number)
     for number, name in share.away:
         finished = people_with(dataset, Status.DONE).where(
             annotated.c.position == position, annotators.c.name == name
         )
-        is_free = and_(
-            rank(number) < rank(share.number), ~finished.correlate(queue_values).exists()
-        )
+        is_free = and_(rank(number) < rank(share.number), ~finished.correlate(values).exists())
         reached = reached - case((is_free, 1), else_=0)
     return reached < share.each

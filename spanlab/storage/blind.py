@@ -1,6 +1,6 @@
 """Who reviews blind: a name that a reviewer may have, and how many items they have left.
 
-Where a dataset's settings leave no choice (``always_blind``), also people who may read everything,
+Where a dataset's settings leave no choice (``is_blind``), also people who may read everything,
 but review the dataset, see nothing of the others in comparisons, figures, exports and reports.
 Whoever leads, adjudicates or views it without reviewing sees all of it, and so do those who have
 decided all of their own items.
@@ -29,7 +29,7 @@ def sight_of_reviewer(connection: Connection, dataset: DatasetRow, name: str) ->
     left to decide. Whoever gives no name of a person could be anybody, and sees nothing of others.
     """
     settings = catalog.settings_of(connection, dataset.name)
-    if not settings.always_blind:
+    if not settings.is_blind:
         return EVERYTHING
     shown = settings.shown_when_done
     sight = Sight(name, blind=True, shown_when_done=shown, names_shown=shown)

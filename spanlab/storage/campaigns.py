@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -28,10 +29,11 @@ from spanlab.storage.tables import (
     guidelines_read,
     items,
     known_given,
+    looks,
     operations,
 )
 
-OF_PEOPLE = (known_given, entrances, guidelines_read)  # tables with a column "reviewer"
+OF_PEOPLE = (known_given, entrances, guidelines_read, looks)  # tables with a column "reviewer"
 
 
 class GivenItem(NamedTuple):
@@ -159,18 +161,19 @@ def known_ids(connection: Connection, dataset: DatasetRow) -> frozenset[str]:
     return frozenset(connection.execute(query.where(known)).scalars())
 
 
-def due(dataset: DatasetRow, reviewer: str, n_others: int, *, share: float) -> int:
-    """Return how many known items a person should get among ``n_others`` other items.
+def due(secret: str, n_others: int, rate: Fraction) -> int:
+    """Return how many check items a list should have among its first ``n_others`` other items.
 
-    One is due at a place drawn by chance of every so many others, so that ``share`` of all are
-    known; the draw is always the same.
+    ``rate`` is check items per other item. One is due at a place drawn by chance of every 1 / rate
+    others; the draw of one secret is always the same.
     """
-    blocks, remainder = divmod(n_others * share / (1 - share), 1)
-    drawn = _draw(dataset, reviewer, f"block {blocks:.0f}") / 2**64
-    return int(blocks) + (drawn < remainder)
+    block, remainder = divmod(n_others * rate.numerator, rate.denominator)
+    return block + (draw(secret, f"block {block}") * rate.denominator < remainder * 2**64)
 
 
-def unseen_known(connection: Connection, dataset: DatasetRow, reviewer: str) -> list[int]:
+def unseen_known(
+    connection: Connection, dataset: DatasetRow, reviewer: str, secret: str
+) -> list[int]:
     """Return the positions of known items that a person has not had, in an order drawn for them."""
     mine = _select_annotated(dataset, annotated.c.position).where(annotators.c.name == reviewer)
     given = select(known_given.c.position).where(*_rows_of(known_given, dataset, reviewer))
@@ -178,7 +181,7 @@ def unseen_known(connection: Connection, dataset: DatasetRow, reviewer: str) -> 
         annotated.c.position.not_in(mine), annotated.c.position.not_in(given)
     )
     positions = {row.position for row in connection.execute(unseen)}
-    return sorted(positions, key=lambda position: _draw(dataset, reviewer, str(position)))
+    return sorted(positions, key=lambda position: draw(secret, str(position)))
 
 
 def give(
@@ -220,10 +223,9 @@ def take_unseen(connection: Connection, dataset: DatasetRow, reviewer: str, seen
         connection.execute(delete(known_given).where(*mine))
 
 
-def _draw(dataset: DatasetRow, reviewer: str, purpose: str) -> int:
-    """Draw a number below 2 ** 64, always the same of these."""
-    text = f"{dataset.id}\0{reviewer}\0{purpose}"
-    return int.from_bytes(sha256(text.encode()).digest()[:8])
+def draw(secret: str, purpose: str) -> int:
+    """Draw a number below 2 ** 64: always the same, and nobody foretells it without the secret."""
+    return int.from_bytes(sha256(f"{secret}\0{purpose}".encode()).digest()[:8])
 
 
 def enter(connection: Connection, dataset: DatasetRow, entrance: Entrance) -> None:

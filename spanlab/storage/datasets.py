@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, Literal
 
@@ -13,6 +13,7 @@ from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.base.fields import FrozenModel, message_of
 from spanlab.base.names import alike, check_typed
 from spanlab.formats.known.labelstudio_writer import labeling_config, questions_in_config
+from spanlab.output.figures import counted
 from spanlab.output.tables import ITEMS, Column, ResultTable, columns_of
 from spanlab.schema import (
     COLOUR_NAMES,
@@ -248,7 +249,84 @@ def copy_as_gold(store: Store, dataset: str, annotator: str, name: str | None = 
         for record in store.records(dataset, annotators=[annotator])
         for annotation in record.finished
     ]
-    return store.save_annotations(dataset, copies, whole=True)
+    n_copied = store.save_annotations(dataset, copies, whole=True)
+
+    def keep_source(settings: DatasetSettings) -> DatasetSettings:
+        sources = {**dict(settings.gold_copies), name: annotator}
+        return settings.model_copy(update={"gold_copies": tuple(sources.items())})
+
+    store.change_settings(dataset, keep_source)
+    return n_copied
+
+
+def copied_from(summary: DatasetSummary, gold: str) -> str | None:
+    """Return whose annotations gold labels are a copy of; None if they are none.
+
+    Of copies made before 1.1 the usual name says so.
+    """
+    stored = dict(summary.settings.gold_copies).get(gold)
+    usual = (name for name in summary.names_of(AnnotatorKind.PERSON) if gold_name(name) == gold)
+    return stored or next(usual, None)
+
+
+def describe_undoing_gold(summary: DatasetSummary, gold: str) -> str:
+    """Describe what becomes of gold labels that are to be no gold labels any more."""
+    source = copied_from(summary, gold)
+    if source is None:
+        return f"{gold} will count as a person, no longer as gold labels."
+    return (
+        f"{gold} is a copy of what {source} finished. It will be deleted, with what was decided "
+        f"under this name in Adjudicate. {source} stays as it is."
+    )
+
+
+def undo_gold(store: Store, dataset: str, gold: str) -> str:
+    """Delete gold labels that are a copy, and make others a person; return what was done.
+
+    Raises:
+        NotFoundError: there is no such dataset, or nobody of this name has annotated it.
+        UsageError: these are no gold labels.
+    """
+    summary = summary_of(store, dataset)
+    source = copied_from(summary, gold)
+    if source is None or summary.kinds.get(gold) is not AnnotatorKind.GOLD:
+        store.set_person(dataset, gold)
+        return f"{gold} counts as a person in {dataset}."
+    store.remove_annotator(dataset, gold)
+    return f"{gold}, a copy of what {source} finished, was deleted from {dataset}."
+
+
+def looks_in_words(
+    store: Store,
+    summary: DatasetSummary,
+    people: Iterable[str],
+    reviews: Collection[tuple[str, str]] | None = None,
+) -> tuple[str, ...]:
+    """Say how many reviews were made after looking at other people's marks.
+
+    Args:
+        store: the annotation database.
+        summary: the dataset; nothing is said where its reviewers never have the choice, nor to who
+            may not read what others said.
+        people: whose reviews count.
+        reviews: those that count, by item id and person; None for all that these people finished.
+    """
+    if not store.may(Permission.READ, summary.name):
+        return ()
+    named = set(people) & set(summary.names_of(AnnotatorKind.PERSON))
+    looks = {(item, person) for item, person in store.looks(summary.name) if person in named}
+    if reviews is None:
+        done = (a.counts.get(Status.DONE, 0) for a in summary.annotators if a.name in named)
+        n_reviews, n_looks = sum(done), len(looks)
+    else:
+        n_reviews, n_looks = len(reviews), len(looks & set(reviews))
+    if not n_reviews or (summary.settings.is_blind and not n_looks):
+        return ()
+    return (
+        f"Of {counted(n_reviews, 'review')} by people, {n_looks:,} "
+        f"{'was' if n_looks == 1 else 'were'} made after looking at other people's marks (known "
+        "since version 1.1).",
+    )
 
 
 _LOOKED_AT: Final = 200  # items of a dataset, which are mostly of one kind

@@ -6,6 +6,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -14,7 +15,7 @@ from sqlalchemy import Connection, select, text, update
 from spanlab.base.errors import InputError
 from spanlab.formats.wrongs import repeated_id
 from spanlab.schema import Annotation, Item, Record, Status
-from spanlab.storage import catalog, search
+from spanlab.storage import assignment, catalog, search
 from spanlab.storage.annotations import (
     AnnotationValues,
     add_labels,
@@ -41,7 +42,7 @@ _STORED_IDS = {
     "sqlite": text(_STORED_ID + "FROM json_each(:ids)"),
     "postgresql": text(_STORED_ID + "FROM json_array_elements_text(CAST(:ids AS json))"),
 }
-_QUEUED = itemgetter(*queue_values.c.keys()[2:])  # behind dataset and position
+_QUEUED = itemgetter(*queue_values.c.keys()[2:-1])  # between dataset, position and turn
 
 
 def import_records(
@@ -218,6 +219,7 @@ class _RunningImport:
             add_labels(connection, self._dataset.id, self._labels)
             self._tally.write(connection, self._dataset.id)
             publish(connection, self._dataset.id, self._stop)
+            assignment.deal(connection, replace(self._dataset, n_items=self._stop))
 
     def _add(self, record: Record) -> None:
         batch, dataset, position = self._batch, self._dataset.id, self._stop
@@ -242,7 +244,7 @@ class _RunningImport:
             if values.n_labels:
                 self._labels |= dict.fromkeys(labels_of(annotation))
         queued = position_values(item, record.annotations, numbers)
-        batch.rows[queue_values.name].append((dataset, position, *_QUEUED(queued)))
+        batch.rows[queue_values.name].append((dataset, position, *_QUEUED(queued), None))
 
     def _number(self, annotation: Annotation) -> int:
         name, kind = annotation.annotator, annotation.kind

@@ -143,6 +143,7 @@ def _read_stored(selection: Selection, positions: Sequence[int]) -> Sequence[Row
         )
     columns = (
         *(items.c.item_id, items.c.json, place.label("place")),
+        selection.n_people.label("told_people"),
         own.c.status.label("own_status"),
         own.c.n_labels.label("own_labels"),
         own.c.n_claims.label("own_claims"),
@@ -185,7 +186,7 @@ def _row(query: QueueQuery, stored: RowMapping, labels: tuple[str, ...]) -> Queu
         status=status,
         max_prob=max_prob,
         disagreement=disagreement,
-        n_annotators=stored["n_people"],
+        n_annotators=stored["told_people"],
         n_passages=stored["n_passages"],
         n_claims=counts["claims"],
         labels=labels,

@@ -11,10 +11,14 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    FromClause,
     Select,
     and_,
     bindparam,
+    case,
     false,
+    func,
+    literal,
     or_,
     select,
 )
@@ -22,7 +26,7 @@ from sqlalchemy import (
 from spanlab.schema import AnnotatorKind, QueueQuery, Status
 from spanlab.storage import search
 from spanlab.storage.assignment import is_of_share
-from spanlab.storage.campaigns import is_given, is_known
+from spanlab.storage.campaigns import is_known
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, settings_of
 from spanlab.storage.items import read_at
 from spanlab.storage.reservations import held_by_others
@@ -41,6 +45,7 @@ Condition = ColumnElement[bool]
 Lists = tuple[Select[int], ...]  # of positions
 _position = queue_values.c.position
 _list = queue_items
+_crowd = queue_values.alias("crowd")  # of the twins of the items in a list
 
 
 @dataclass(frozen=True)
@@ -133,17 +138,18 @@ class QueueFilter:
             yield values.lang == query.lang
         if query.min_disagreement is not None:
             yield self._disagreement >= query.min_disagreement
-        planned = [*self._plan_conditions()]
+        planned = [*self._plan_conditions(_crowd if query.listed else queue_values)]
         if query.listed and planned:
-            # What is given to see how somebody marks has no plan. So that it is not what alone
-            # stays, whatever happens to the plan, all stays that the person has worked on.
-            own = self._annotator_id(query.reviewer)
-            mine = annotated.c.annotator_id == own, annotated.c.dataset_id == self.dataset.id
-            worked_on = select(annotated.c.position).where(*mine, annotated.c.position == _position)
-            is_known = is_given(self.dataset, query.reviewer, _position)
-            yield or_(and_(*planned), is_known, worked_on.correlate(queue_values).exists())
+            # A check item stays and leaves with its twin, whatever others do with it.
+            twin = _crowd.c.dataset_id == self.dataset.id, _crowd.c.position == self.twin
+            yield or_(
+                select(literal(1)).where(*twin, *planned).correlate(queue_values, _list).exists(),
+                self._has_own(_position),
+            )
         else:
             yield from planned
+        if query.known == "none" and settings_of(self.connection, self.dataset.name).known:
+            yield ~is_known(self.connection, self.dataset, _position)
         dialect, authors = self.connection.dialect.name, self.seen_authors
         within = search.row_number(self.dataset.id, START), search.row_number(self.dataset.id, STOP)
         if self.unlisted:
@@ -204,19 +210,45 @@ class QueueFilter:
             if search.lacks_words(searched, record.item)
         ]
 
-    def _plan_conditions(self) -> Iterator[Condition]:
+    @property
+    def twin(self) -> ColumnElement[int]:
+        """The position of the item by which it is decided what a plan makes of one in a list."""
+        return func.coalesce(_list.c.twin, _list.c.position)
+
+    @property
+    def n_people(self) -> ColumnElement[int]:
+        """How many people have finished an item, as a list tells it."""
+        if not self.query.listed:
+            return queue_values.c.n_people
+        twin = _crowd.c.dataset_id == self.dataset.id, _crowd.c.position == self.twin
+        told = select(self._told_people).where(*twin).correlate(queue_values, _list)
+        return told.scalar_subquery()
+
+    @property
+    def _told_people(self) -> ColumnElement[int]:
+        """The others who have finished the twin of an item in a list, and its person, if so."""
+        done = annotated.c.status == Status.DONE.value
+        own, of_twin = (self._has_own(at, done) for at in (_position, _crowd.c.position))
+        return _crowd.c.n_people + case((own, 1), else_=0) - case((of_twin, 1), else_=0)
+
+    def _has_own(self, position: ColumnElement[int], *conditions: Condition) -> Condition:
+        """Return the condition that the reviewer has worked on the item at a position."""
+        own = self._annotator_id(self.query.reviewer)
+        mine = annotated.c.annotator_id == own, annotated.c.dataset_id == self.dataset.id
+        at = (*mine, annotated.c.position == position, *conditions)
+        return select(literal(1)).where(*at).correlate(queue_values, _list, _crowd).exists()
+
+    def _plan_conditions(self, values: FromClause) -> Iterator[Condition]:
         query = self.query
-        people: ColumnElement[int] = queue_values.c.n_people
+        people: ColumnElement[int] = self._told_people if query.listed else values.c.n_people
         if query.reserve:
-            people = people + held_by_others(self.dataset, query.reviewer, _position)
+            people = people + held_by_others(self.dataset, query.reviewer, values.c.position)
         if query.min_annotators is not None:
             yield people >= query.min_annotators
         if query.max_annotators is not None:
             yield people <= query.max_annotators
         if query.share is not None:
-            yield is_of_share(self.dataset, query.share)
-        if query.known == "none" and settings_of(self.connection, self.dataset.name).known:
-            yield ~is_known(self.connection, self.dataset, _position)
+            yield is_of_share(self.dataset, query.share, values)
 
     def _annotator_id(self, name: str) -> int:
         """Return the number of an annotator; one that nobody has for a stranger."""

@@ -1,10 +1,12 @@
-"""Each person's own list of items, in a dataset with a plan or with known answers.
+"""Each person's own list of items, in a dataset with a plan or with check items.
 
 A list is drawn when its person comes, and stored: their part of the plan in import order, with
-known items at places drawn by chance among it. Whatever a browser asks for is looked up in the
-list, and an item that is not in it is like one that does not exist. Where answers are known the
-browser calls an item by a ``handle`` of that person alone. So neither an address nor an order, a
-number or a search tells a known item from others.
+check items at places among it that follow from a secret of the list. Whatever a browser asks for is
+looked up in the list, and an item that is not in it is like one that does not exist. Where there
+are check items the browser calls an item by a ``handle`` of that person alone. How many people
+finished a check item, and what the plan makes of it, is told of its twin, the item of the plan
+beside it. So neither an address nor an order, a number, a filter or a search tells a check item
+from others.
 
 Where everybody takes what others have left, nobody's part is settled beforehand: such a list grows
 by one item whenever its person comes to its end. Where what it was drawn from has changed (items
@@ -15,16 +17,17 @@ anew. What they have seen keeps its place, and every item that stays keeps its h
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from fractions import Fraction
 from hashlib import sha256
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, and_, delete, func, select, update
 
 from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.schema import DatasetSettings, QueueCursor, QueueQuery, Status
-from spanlab.storage import campaigns
+from spanlab.storage import assignment, campaigns
 from spanlab.storage.catalog import DatasetRow, annotators_of, settings_of
 from spanlab.storage.engine import insert_new, insert_rows
 from spanlab.storage.items import position_of
@@ -35,6 +38,14 @@ from spanlab.storage.tables import annotated, items, queue_items, queues
 _BEHIND = 2  # items after the last one that somebody wrote to: on their screen, and loaded
 _TRIES = 50  # items that others may take in the moment in which a list grows
 _HANDLE_BYTES = 4  # few enough to be read out, and nobody finds one of another list by chance
+_SECRET_BYTES = 16
+
+
+class _ListState(NamedTuple):
+    """The row of a list: ``n_before`` is None before it is drawn."""
+
+    n_before: int | None
+    secret: str
 
 
 def grows(settings: DatasetSettings) -> bool:
@@ -64,28 +75,59 @@ def draw(
         reviewer: the person, who is past the test if there is one.
         others: positions of items that the list has in any case, such as those of a measurement.
     """
-    n_before = _begin(connection, dataset, reviewer)
+    n_before, secret = _begin(connection, dataset, reviewer)
     if is_drawn(connection, dataset, reviewer, others):
         return
+    assignment.deal(connection, dataset)
     settings = settings_of(connection, dataset.name)
     planned = dict.fromkeys((*_planned(connection, dataset, settings, reviewer), *others))
     whole = grows(settings) or n_before is None
     seen = _seen(connection, dataset, reviewer, None if whole else planned.keys())
-    campaigns.take_unseen(connection, dataset, reviewer, set(seen))
+    had = set(seen)
+    campaigns.take_unseen(connection, dataset, reviewer, had)
     given = campaigns.positions_given(connection, dataset, reviewer)
     n_others = sum(position not in given for position in seen)
     if n_before is None:  # who begins amid the work is not given what was due before
         n_before = 0 if any(not each.attempt for each in given.values()) else n_others
-    share = settings.known.share if settings.known else 0.0
-    pool = dict.fromkeys(campaigns.unseen_known(connection, dataset, reviewer))
-    had = set(seen)
-    unseen = (position for position in planned if position not in had)
-    due = partial(campaigns.due, dataset, reviewer, share=share)
-    rest = [*_mixed(unseen, iter(pool), due, n_others - n_before)]
+    known = campaigns.unseen_known(connection, dataset, reviewer, secret) if settings.known else ()
+    pool = dict.fromkeys(known)
+    asked = [position for position in others if position in pool]
+    checks = iter(dict.fromkeys((*asked, *pool)))
+    fresh = [position for position in planned if not (position in had or position in pool)]
+    n_begun, rate = n_others - n_before, _rate(settings)
+    if not grows(settings):
+        n_all = n_begun + len(fresh)
+        n_had = sum(not each.attempt for each in given.values())
+        n_left = _n_even(connection, dataset, settings, n_all) - n_had
+        n_begun, rate = 0, Fraction(max(min(n_left, len(pool)), 0), max(len(fresh), 1))
+    rest = [*_mixed(fresh, checks, lambda n: campaigns.due(secret, n, rate), n_begun)]
+    placed = set(rest)
+    for position in asked:
+        if position not in placed:
+            rest.insert(campaigns.draw(secret, f"place {position}") % (len(rest) + 1), position)
     campaigns.give(connection, dataset, reviewer, [at for at in rest if at in pool])
     _write(connection, dataset, reviewer, [*seen, *rest])
-    drawn = {"basis": _basis(connection, dataset), "n_before": n_before}
-    connection.execute(update(queues).where(*_of(queues, dataset, reviewer)).values(drawn))
+    values = {"basis": _basis(connection, dataset), "n_before": n_before}
+    connection.execute(update(queues).where(*_of(queues, dataset, reviewer)).values(values))
+
+
+def _rate(settings: DatasetSettings) -> Fraction:
+    """Return how many check items come with each other item, by the settings."""
+    if settings.known is None:
+        return Fraction(0)
+    share = Fraction(settings.known.share).limit_denominator(10_000)
+    return share / (1 - share)
+
+
+def _n_even(
+    connection: Connection, dataset: DatasetRow, settings: DatasetSettings, n_others: int
+) -> int:
+    """Return how many check items go with so many other items: to each of the people as many."""
+    people = len(settings.assigned_to)
+    if people and not settings.away:
+        n_planned = dataset.n_items - campaigns.n_known(connection, dataset)
+        n_others = min(n_others, n_planned * min(settings.overlap, people) // people)
+    return int(n_others * _rate(settings) + Fraction(1, 2))
 
 
 def draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) -> str | None:
@@ -98,26 +140,39 @@ def draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) ->
     is_new = query.status in {None, Status.NOT_ANNOTATED}
     if not (grows(settings) and query.reserve and is_new) or reviewer in settings.away:
         return None
-    n_before = _begin(connection, dataset, reviewer) or 0
+    state = _begin(connection, dataset, reviewer)
     is_given = campaigns.is_given(dataset, reviewer, queue_items.c.position)
     others = select(queue_items.c.position).where(*_of(queue_items, dataset, reviewer), ~is_given)
-    n_others = _count(connection, others) - n_before
+    n_others = _count(connection, others) - (state.n_before or 0)
     given = campaigns.positions_given(connection, dataset, reviewer)
     n_given = sum(not each.attempt for each in given.values())
-    share = settings.known.share if settings.known else 0.0
     pool: list[int] = []
-    if n_given < campaigns.due(dataset, reviewer, n_others, share=share):
-        pool = campaigns.unseen_known(connection, dataset, reviewer)[:1]
+    if n_given < campaigns.due(state.secret, n_others, _rate(settings)):
+        pool = campaigns.unseen_known(connection, dataset, reviewer, state.secret)[:1]
         campaigns.give(connection, dataset, reviewer, pool)
-    last = None
-    if query.order == "import" and not query.reverse:
-        last = connection.execute(others.order_by(queue_items.c.place.desc()).limit(1)).scalar()
-    position = pool[0] if pool else _take_free(connection, dataset, settings, query, last)
+    last = connection.execute(others.order_by(queue_items.c.place.desc()).limit(1)).scalar()
+    begin = last if query.order == "import" and not query.reverse else None
+    position = pool[0] if pool else _take_free(connection, dataset, settings, query, begin)
     if position is None:
         return None
-    _append(connection, dataset, reviewer, position)
+    _append(connection, dataset, reviewer, position, last if pool else None)
     where = (items.c.dataset_id == dataset.id, items.c.position == position)
     return str(connection.execute(select(items.c.item_id).where(*where)).scalar_one())
+
+
+def n_checks_due(connection: Connection, dataset: DatasetRow, reviewer: str, n_others: int) -> int:
+    """Return how many check items a growing list has once it holds ``n_others`` other items."""
+    where = _of(queues, dataset, reviewer)
+    row = connection.execute(select(queues.c.n_before, queues.c.secret).where(*where)).first()
+    given = campaigns.positions_given(connection, dataset, reviewer)
+    n_given = sum(not each.attempt for each in given.values())
+    if row is None:
+        return n_given
+    n_due = campaigns.due(
+        row.secret, n_others - (row.n_before or 0), _rate(settings_of(connection, dataset.name))
+    )
+    left = campaigns.unseen_known(connection, dataset, reviewer, row.secret)
+    return max(n_given, min(n_due, n_given + len(left)))
 
 
 def give_test(
@@ -128,11 +183,11 @@ def give_test(
     Raises:
         UsageError: too few are left that the person has not seen.
     """
-    _begin(connection, dataset, reviewer)
+    _, secret = _begin(connection, dataset, reviewer)
     given = campaigns.positions_given(connection, dataset, reviewer)
     if any(each.attempt == attempt for each in given.values()):
         return
-    pool = campaigns.unseen_known(connection, dataset, reviewer)
+    pool = campaigns.unseen_known(connection, dataset, reviewer, secret)
     if len(pool) < n_items:
         raise UsageError(
             f"a test needs {n_items} items with known answers that {reviewer!r} has not seen, "
@@ -224,13 +279,13 @@ def _basis(connection: Connection, dataset: DatasetRow) -> str:
     return sha256(repr(basis).encode()).hexdigest()
 
 
-def _begin(connection: Connection, dataset: DatasetRow, reviewer: str) -> int | None:
-    """Lock a person's list, which is empty if it is new, and return its ``n_before``."""
+def _begin(connection: Connection, dataset: DatasetRow, reviewer: str) -> _ListState:
+    """Lock a person's list, which is empty if it is new, and return its row."""
     row = {"dataset_id": dataset.id, "reviewer": reviewer, "basis": ""}
-    connection.execute(insert_new(connection, queues), row)
-    own = select(queues.c.n_before).where(*_of(queues, dataset, reviewer))
-    n_before: int | None = connection.execute(own.with_for_update()).scalar_one()
-    return n_before
+    secret = secrets.token_hex(_SECRET_BYTES)
+    connection.execute(insert_new(connection, queues), row | {"secret": secret})
+    own = select(queues.c.n_before, queues.c.secret).where(*_of(queues, dataset, reviewer))
+    return _ListState(*connection.execute(own.with_for_update()).one())
 
 
 def _handles(connection: Connection, dataset: DatasetRow, reviewer: str) -> dict[int, str]:
@@ -269,8 +324,12 @@ def _seen(
         own |= given.keys()
     else:
         last = max((place for place, at in enumerate(listed) if at in own), default=-1)
-        seen = listed[: last + 1 + _BEHIND]
-        listed = [at for at in seen if at in own or at in given or at in planned]
+        stays, seen, listed = True, listed[: last + 1 + _BEHIND], []
+        for at in seen:
+            if at not in given:
+                stays = at in own or at in planned
+            if stays or at in own or (at in given and given[at].attempt):
+                listed.append(at)  # a check item stays if the one before it does
 
     def order(position: int) -> tuple[int, ...]:
         known = given.get(position)
@@ -345,15 +404,40 @@ def _write(
     )
     changed = (*_of(queue_items, dataset, reviewer), queue_items.c.place >= same)
     connection.execute(delete(queue_items).where(*changed))
-    taken = set(handles.values())
+    taken, twins = set(handles.values()), _twins(connection, dataset, reviewer, order)
     rows = [
-        (dataset.id, reviewer, place, position, handles.get(position) or _new_handle(taken))
+        (
+            *(dataset.id, reviewer, place, position),
+            handles.get(position) or _new_handle(taken),
+            twins.get(position),
+        )
         for place, position in enumerate(order[same:], same)
     ]
     insert_rows(connection, "queue_items", [c.name for c in queue_items.c], rows)
 
 
-def _append(connection: Connection, dataset: DatasetRow, reviewer: str, position: int) -> None:
+def _twins(
+    connection: Connection, dataset: DatasetRow, reviewer: str, order: Sequence[int]
+) -> Mapping[int, int]:
+    """Return the twin of each check item of a list: the one before it, or the first that is none.
+
+    Items of tests, of which their person knows, have none.
+    """
+    given = campaigns.positions_given(connection, dataset, reviewer)
+    checks = {position for position, each in given.items() if not each.attempt}
+    last = next((position for position in order if position not in given), None)
+    twins = {}
+    for position in order:
+        if position not in given:
+            last = position
+        elif position in checks and last is not None:
+            twins[position] = last
+    return twins
+
+
+def _append(
+    connection: Connection, dataset: DatasetRow, reviewer: str, position: int, twin: int | None
+) -> None:
     """Store one more item at the end of a list, however long it is."""
     own = _of(queue_items, dataset, reviewer)
     last = connection.execute(select(func.max(queue_items.c.place)).where(*own)).scalar()
@@ -363,7 +447,7 @@ def _append(connection: Connection, dataset: DatasetRow, reviewer: str, position
     ).first():
         handle = _new_handle(set())
     place = 0 if last is None else last + 1
-    row = (dataset.id, reviewer, place, position, handle)
+    row = (dataset.id, reviewer, place, position, handle, twin)
     insert_rows(connection, "queue_items", [c.name for c in queue_items.c], [row])
 
 

@@ -22,6 +22,7 @@ from spanlab.schema import (
     Actor,
     Annotation,
     AnnotatorKind,
+    AssignedShare,
     DatasetSettings,
     DatasetSummary,
     Item,
@@ -44,6 +45,7 @@ from spanlab.storage import (
     copies,
     imports,
     items,
+    looks,
     moves,
     paging,
     processes,
@@ -266,7 +268,11 @@ class Store:
     ) -> DatasetSettings:
         """Store what ``change`` makes of a dataset's settings; see ``catalog.change_settings``."""
         with self._writing(Permission.MANAGE, name) as connection:
-            return catalog.change_settings(connection, name, change)
+            before = catalog.settings_of(connection, name)
+            changed = catalog.change_settings(connection, name, change)
+            if (before.assigned_to, before.known) != (changed.assigned_to, changed.known):
+                assignment.deal(connection, catalog.find(connection, name), anew=True)
+            return changed
 
     def rename_annotator(self, dataset: str, name: str, new: str) -> None:
         """Give an annotator of a dataset another name; see ``annotators.rename``."""
@@ -463,6 +469,11 @@ class Store:
         with self._reviewing(dataset, query.reviewer) as (connection, row):
             return queues.draw_next(connection, row, query)
 
+    def n_checks_due(self, dataset: str, person: str, n_others: int) -> int:
+        """Return how many check items a list that grows will have; see ``queues.n_checks_due``."""
+        with self._reading(dataset, person) as (connection, row, _):
+            return queues.n_checks_due(connection, row, person, n_others)
+
     def listed_counts(self, dataset: str, person: str) -> dict[Status, int]:
         """Return how many items of a person's own list are in each status."""
         with self._reading(dataset, person) as (connection, row, _):
@@ -500,19 +511,34 @@ class Store:
         with self._reading(dataset) as (connection, row, _):
             return items.positions_of(connection, row, ids)
 
+    def assigned(self, dataset: str, share: AssignedShare, ids: Sequence[str]) -> tuple[str, ...]:
+        """Return which of these items are of somebody's share, in the order given.
+
+        Raises:
+            NotFoundError: the dataset has no item of one of these ids.
+        """
+        with self._reading(dataset) as (connection, row, _):
+            positions = items.positions_of(connection, row, ids)
+            own = assignment.positions_of_share(connection, row, share, positions)
+            return tuple(each for each, at in zip(ids, positions, strict=True) if at in own)
+
     def counts(self, dataset: str, reviewer: str) -> dict[Status, int]:
         """Return how many items are in each status under ``reviewer``, who may be unknown yet."""
         with self._reading(dataset, reviewer) as (connection, row, _):
             return catalog.counts(connection, row, reviewer)
 
-    def plan(self, dataset: str) -> PlanProgress | None:
+    def plan(self, dataset: str, *, away: Sequence[str] | None = None) -> PlanProgress | None:
         """Return how far a dataset's plan is, for all people; None without one.
 
-        Who may not read what others said is told of their own part alone: see ``part``.
+        Who may not read what others said is told of their own part alone: see ``part``. With
+        ``away`` it is what it would be if these people were away.
         """
         self.require(Permission.READ, dataset)
         with self._reading(dataset) as (connection, row, _):
-            return assignment.progress(connection, row, catalog.settings_of(connection, dataset))
+            settings = catalog.settings_of(connection, dataset)
+            if away is not None:
+                settings = settings.model_copy(update={"away": tuple(away)})
+            return assignment.progress(connection, row, settings)
 
     def n_undecided(self, dataset: str, person: str) -> int:
         """Return how many items a person has still to decide: of their part of a plan, or all."""
@@ -547,7 +573,8 @@ class Store:
 
         def change(settings: DatasetSettings) -> DatasetSettings:
             away = tuple(name for name in settings.away if name != person)
-            return settings.model_copy(update={"away": away})
+            returned = tuple(dict.fromkeys((*settings.returned, person)))
+            return settings.model_copy(update={"away": away, "returned": returned})
 
         self.change_settings(dataset, change)
 
@@ -645,6 +672,24 @@ class Store:
         self.require(Permission.READ, dataset)
         with self._reading(dataset) as (connection, row, _):
             return reviews.suggestions_seen(connection, row)
+
+    def note_look(self, dataset: str, item_id: str, reviewer: str) -> None:
+        """Store that a person sees what others marked in an item which they have not finished."""
+        with self._reading(dataset, reviewer) as (connection, row, _):
+            position = items.position_of(connection, row, item_id)
+            if looks.is_noted(connection, row, position, reviewer):
+                return
+        with self._reviewing(dataset, reviewer) as (connection, row):
+            looks.note(connection, row, items.position_of(connection, row, item_id), reviewer)
+
+    def looks(self, dataset: str) -> frozenset[tuple[str, str]]:
+        """Return which reviews were made after looking, by the item's id and the reviewer.
+
+        That is no mark of anybody: whoever may read the dataset may know it.
+        """
+        self.require(Permission.READ, dataset)
+        with self._reading(dataset) as (connection, row, _):
+            return looks.of_dataset(connection, row)
 
     def apply(
         self, dataset: str, item_id: str, reviewer: str, writes: Sequence[SentOperation]

@@ -8,6 +8,7 @@
               ├─ queue_values      what queues filter and order by, of each item
               ├─ known_given       items with known answers that people get; see campaigns.py
               ├─ queues ── queue_items   each person's own list of items; see queues.py
+              ├─ looks             who has seen other people's marks of an item before finishing it
               ├─ entrances         who may begin: tests that came to an end, and who let people in
               ├─ guidelines_read   who has confirmed having read which version
               └─ loads                an import that is under way (see moves.py)
@@ -211,6 +212,7 @@ queues = Table(  # see queues.py
     Column("reviewer", Text, nullable=False),
     Column("basis", Text, nullable=False),  # a hash of what the list was drawn from
     Column("n_before", Integer),  # items that came before known ones did; empty before it is drawn
+    Column("secret", Text, nullable=False, server_default=""),  # what its draws follow from
     PrimaryKeyConstraint("dataset_id", "reviewer"),
 )
 
@@ -221,10 +223,20 @@ queue_items = Table(
     Column("reviewer", Text, nullable=False),
     *_integers("place", "position"),
     Column("handle", Text, nullable=False),  # what the person's browser calls the item
+    Column("twin", Integer),  # of a check item: the position of one of the plan, beside it
     PrimaryKeyConstraint("dataset_id", "reviewer", "place"),
     UniqueConstraint("dataset_id", "reviewer", "position", name="queue_items_position"),
     UniqueConstraint("dataset_id", "reviewer", "handle", name="queue_items_handle"),
     sqlite_with_rowid=False,
+)
+
+looks = Table(  # at other people's marks; see looks.py
+    "looks",
+    metadata,
+    *_integers("dataset_id", "position"),
+    *_texts("reviewer", "at"),  # ISO 8601, UTC
+    PrimaryKeyConstraint("dataset_id", "position", "reviewer"),
+    ForeignKeyConstraint(["dataset_id", "position"], ["items.dataset_id", "items.position"]),
 )
 
 entrances = Table(
@@ -281,6 +293,7 @@ queue_values = Table(  # what queues filter and order by, apart from the long te
     Column("max_prob", Float),  # of detectors
     Column("disagreement", Float),
     Column("detector_disagreement", Float),
+    Column("turn", Integer),  # at which the item was dealt to people; see assignment.py
     PrimaryKeyConstraint("dataset_id", "position"),
     sqlite_with_rowid=False,
 )

@@ -39,14 +39,14 @@ def session_reviewer(dataset: str) -> str:
 
 def seen_store(summary: DatasetSummary) -> Store:
     """Return the database as the reviewer of this session may see a dataset in it."""
-    if not summary.settings.always_blind:
+    if not summary.settings.is_blind:
         return store()
     return store().seen_by(summary.name, session_reviewer(summary.name))
 
 
 def seen_summary(summary: DatasetSummary) -> DatasetSummary:
     """Return a dataset with the annotators that may be seen; asks for a name if it is blind."""
-    if not summary.settings.always_blind:
+    if not summary.settings.is_blind:
         return summary
     name = ask_reviewer(summary)
     look = store().seen_by(summary.name, name)

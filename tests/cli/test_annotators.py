@@ -34,7 +34,7 @@ def test_annotators_are_edited_and_the_command_says_what_it_did(spanlab: Run) ->
     copied = spanlab("annotators", "gold", "mine", "anna")
     assert "1 item of mine has gold labels “gold of anna”" in copied.stderr
     undone = spanlab("annotators", "gold", "mine", "gold of anna", "--undo")
-    assert "gold of anna counts as a person in mine" in undone.stderr
+    assert "gold of anna, a copy of what anna finished, was deleted from mine" in undone.stderr
     renamed = spanlab("annotators", "rename", "mine", "anna", "Anna K.")
     assert "anna is now called Anna K. in mine" in renamed.stderr
     assert "deleted" in spanlab("annotators", "remove", "mine", "test-run", "--yes").stderr

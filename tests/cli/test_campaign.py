@@ -45,12 +45,15 @@ def test_a_campaign_is_shown_and_steered(
     assert len((tmp_path / "all.jsonl").read_text().splitlines()) == 6
     asked = spanlab("campaign", "mine", "--take-back", "Ben")
     assert asked.returncode == 2
-    assert "2 items of Ben, assigned and not finished" in asked.stderr
+    assert "2 items of Ben, assigned and not finished, will go to anna (2)" in asked.stderr
     assert "Add --yes" in asked.stderr
     taken = spanlab("campaign", "mine", "--take-back", "Ben", "--yes", "--json")
     assert [who["left"] for who in json.loads(taken.stdout)["people"]] == [4, 0]
     back = spanlab("campaign", "mine", "--give-back", "Ben", "--let-in", "Ben", "--json")
     assert [who["left"] for who in json.loads(back.stdout)["people"]] == [2, 2]
+    assert "Ben gets 2 items of the plan again (anna -2)." in back.stderr
+    stays = spanlab("campaign", "mine", "--give-back", "Ben")
+    assert "no items of 'Ben' were reassigned in 'mine'; reassigned: none" in stays.stderr
     assert json.loads(back.stdout)["people"][1]["test"] == "waived"
     for value, said in (
         ("share=.9", "share: Input should be less than or equal to 0.5"),
@@ -62,11 +65,17 @@ def test_a_campaign_is_shown_and_steered(
     ):
         wrong = spanlab("campaign", "mine", "--known", value)
         assert (wrong.returncode, said in wrong.stderr) == (2, True), wrong.stderr
+    refused = spanlab("campaign", "mine", "--blind", "ask")
+    assert 'check items need "Other people\'s marks: Always hidden"' in refused.stderr
     mistyped = spanlab("campaign", "mine", "--known", "labels=gpld")
+    assert mistyped.returncode == 2
     assert "there is no check item yet: nothing is labelled by “gpld”" in mistyped.stderr
     right = spanlab("campaign", "mine", "--known", "labels=gold")
     assert "2 check items, with labels of “gold”" in right.stderr
     assert spanlab("campaign", "mine", "--known", "none").returncode == 0
     assert spanlab("export", "mine", "-o", "all.jsonl").returncode == 0
     assert len((tmp_path / "all.jsonl").read_text().splitlines()) == 6
+    for rule, words in (("ask", "if they ask for them"), ("never", "from the start")):
+        said = f"Reviewers see other people's marks {words}"
+        assert said in spanlab("campaign", "mine", "--blind", rule).stderr
     assert "no dataset named" in spanlab("campaign", "yours").stderr

@@ -19,7 +19,10 @@ from spanlab.review.queue import first_item
 from spanlab.review.span_editor import EditorMessage, EditorReply, ReviewQueue, exchange
 from spanlab.review.writes import WriteOutcome
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, QueueQuery, Record, Span, Status
+from spanlab.scoring.annotators import compare_dataset
+from spanlab.scoring.votes import vote_dataset
 from spanlab.storage import Store
+from spanlab.storage.datasets import looks_in_words, summary_of
 
 SECRET = "SECRET"
 ANSWER = "one two three"
@@ -159,6 +162,31 @@ def test_what_a_person_says_later_moves_nothing_in_a_blind_queue(store: Store) -
     before = [(row.item_id, row.disagreement) for row in store.page("words", ranked).rows]
     store.save_annotations("words", [("agreed", _says("Zoe", AnnotatorKind.PERSON, 8))])
     assert [(row.item_id, row.disagreement) for row in store.page("words", ranked).rows] == before
+
+
+def test_reviews_made_after_looking_at_others_marks_are_counted(store: Store) -> None:
+    done = {"kind": "status", "status": "done"}
+
+    def finish(query: QueueQuery, item: str) -> None:
+        where = {"dataset": "words", "item": item, "reviewer": query.reviewer}
+        write = {"session": f"{item} {query.reviewer}", "seq": 1, "base": 0, "op": done, **where}
+        _ask(store, query, open=item)
+        assert _ask(store, query, open=item, writes=[write]).json["results"]
+
+    finish(BLIND, "agreed")
+    finish(OPEN, "people")
+    _ask(store, OPEN, open="agreed")  # what is done was not made after looking
+    finish(replace(OPEN, reviewer="Eva"), "people")
+    assert store.looks("words") == {("people", "Ada"), ("people", "Eva")}
+    said = "Of 3 reviews by people, 2 were made after looking at other people's marks"
+    summary = summary_of(store, "words")
+    assert looks_in_words(store, summary, ["Ada", "Eva", "d1"])[0].startswith(said)
+    assert any("after looking" in remark for remark in compare_dataset(store, "words").remarks)
+    told: list[str] = []
+    vote_dataset(store, "words", ["Ada", "Eva"], name="two", on_remark=told.append)
+    assert told[0].startswith(said)
+    store.rename_annotator("words", "Eva", "Zoe")
+    assert store.looks("words") == {("people", "Ada"), ("people", "Zoe")}
 
 
 def test_that_others_are_hidden_is_said_and_how_many_where_reviewers_may_see_them(

@@ -18,7 +18,9 @@ from spanlab.schema import (
     NOBODY,
     Actor,
     AnnotatorKind,
+    AssignedShare,
     Item,
+    KnownAnswers,
     Permission,
     QueueQuery,
     Record,
@@ -53,6 +55,10 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "record": (_SEE, lambda store, name: store.record(name, "a")),
     "records_at": (_SEE, lambda store, name: store.records_at(name, [0])),
     "suggestions_seen": (_READ, lambda store, name: store.suggestions_seen(name)),
+    "looks": (_READ, lambda store, name: store.looks(name)),
+    "note_look": (_REVIEW, lambda store, name: store.note_look(name, "a", "Anna")),
+    "assigned": (_SEE, lambda store, name: store.assigned(name, AssignedShare(0, 1, 1), ["a"])),
+    "n_checks_due": (_SEE, lambda store, name: store.n_checks_due(name, "Anna", 1)),
     "page": (_SEE, lambda store, name: store.page(name, _ANNA)),
     "neighbour": (_SEE, lambda store, name: store.neighbour(name, _ANNA, "a")),
     "standing": (_SEE, lambda store, name: store.standing(name, _ANNA, "a")),
@@ -189,8 +195,18 @@ def test_people_write_under_their_own_name_alone_and_operations_say_who(filled: 
     assert sorted(tuple(row) for row in rows) == [("s", "oidc:1"), ("t", None)]
 
 
-def test_who_reviews_blind_sees_nothing_of_others_however_they_ask(filled: Store) -> None:
-    filled.change_settings("ours", lambda old: old.model_copy(update={"always_blind": True}))
+@pytest.mark.parametrize(
+    "rules",
+    [
+        pytest.param({"always_blind": True}, id="always hidden"),
+        pytest.param({"overlap": 2}, id="two people an item"),
+        pytest.param({"known": KnownAnswers(labels=("gold",))}, id="check items"),
+    ],
+)
+def test_who_reviews_blind_sees_nothing_of_others_however_they_ask(
+    filled: Store, rules: dict[str, object]
+) -> None:
+    filled.change_settings("ours", lambda old: old.model_copy(update=rules))
     anna = _anna(filled, Role.ANNOTATOR)
     for method in ("records", "record", "records_at", "page", "positions", "labels", "review"):
         with pytest.raises(AccessError, match="blind here"):

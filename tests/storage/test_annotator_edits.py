@@ -20,7 +20,7 @@ from spanlab.oplog.operations import (
 from spanlab.oplog.state import SuggestionMark
 from spanlab.schema import Annotation, AnnotatorKind, QueueQuery, Record, Status
 from spanlab.storage import Store
-from spanlab.storage.datasets import copy_as_gold
+from spanlab.storage.datasets import copy_as_gold, undo_gold
 from spanlab.text.labels import disagreement
 
 MakeRecord = Callable[..., Record]
@@ -127,8 +127,19 @@ def test_gold_labels_are_a_copy_of_what_a_person_finished(reviewed: Store) -> No
         reviewed.review("d", "a", "gold of Ada")
     assert reviewed.review("d", "a", "Ada").version == 3  # who goes on under her own name
     assert copy_as_gold(reviewed, "d", "Ada", "known") == 2
-    reviewed.set_person("d", "gold of Ada")
-    assert _who(reviewed)["gold of Ada"] == (AnnotatorKind.PERSON, 2)
+    reviewed.rename_annotator("d", "known", "right")
+    for name in ("gold of Ada", "right"):  # nobody agrees with herself afterwards
+        assert "a copy of what Ada finished" in undo_gold(reviewed, "d", name)
+        assert name not in _who(reviewed)
+    assert _who(reviewed)["Ada"][0] is AnnotatorKind.PERSON
+    _is_consistent(reviewed)
+
+
+def test_gold_labels_that_are_no_copy_become_a_person(reviewed: Store) -> None:
+    gold = Annotation(annotator="Zoe", kind=AnnotatorKind.GOLD)
+    reviewed.save_annotations("d", [("a", gold)])
+    assert undo_gold(reviewed, "d", "Zoe") == "Zoe counts as a person in d."
+    assert _who(reviewed)["Zoe"] == (AnnotatorKind.PERSON, 1)
     _is_consistent(reviewed)
 
 

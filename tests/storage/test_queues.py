@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import delete, insert, select
 
 from spanlab.base.errors import NotFoundError
 from spanlab.oplog.operations import FinishItem, SentOperation, SetStatus
+from spanlab.review.queue import progress
 from spanlab.schema import Annotation, AnnotatorKind, KnownAnswers, QueueQuery, Record, Status
 from spanlab.storage import Store
 from spanlab.storage.tables import datasets, known_given, queue_items, queues
@@ -140,7 +143,7 @@ def test_what_changes_is_drawn_anew_behind_what_a_person_has_seen(
     share = store.settings("d").share_of("Ada")
     assert share is not None
     fresh = [name for name in list(mine)[12:] if name.startswith("item")]
-    assert all(share.has(at) for at in store.positions_of("d", fresh))
+    assert store.assigned("d", share, fresh) == tuple(fresh)
     assert not {name for name in theirs if name.startswith("item")} & set(fresh)
     _plan(store, away=("Ada",))
     assert list(_drawn(store)) == names[:12]
@@ -224,3 +227,125 @@ def test_a_list_goes_with_its_persons_name(store: Store, record: MakeRecord, sai
     store.remove_annotator("d", "Ben")
     assert set(_drawn(store, "Ben").values()).isdisjoint(ben.values())
     store.delete_dataset("d")
+
+
+def test_an_item_of_a_sample_with_a_known_answer_is_in_a_list_once(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    """Whatever sends an item there: it is a check item of its person, and one of the sample."""
+    _import(store, record, said, range(12), range(24))
+    sample = [f"known {n}" for n in range(12)] + ["item 3", "item 20"]
+    for plan in ({}, {"overlap": 1}, {"overlap": 1, "assigned_to": ("Ada", "Ben")}):
+        _plan(store, **plan)
+        for person in ("Ada", "Ben"):
+            store.draw_queue("d", person, sample)
+            names = _listed(store, QueueQuery(reviewer=person, listed=True, limit=1000))
+            assert len(names) == len(set(names))
+            assert set(sample) <= set(names)
+            given = {item.item_id for item in store.known_items("d", person).given}
+            assert given == {f"known {n}" for n in range(12)}
+
+
+def test_no_filter_leaves_the_check_items_alone(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    """What others have finished leaves a queue, and what is beside it goes along."""
+    _import(store, record, said, range(20), range(40))
+    names = list(_drawn(store))
+    second = QueueQuery(
+        reviewer="Ada",
+        listed=True,
+        blind=True,
+        unfinished=True,
+        min_annotators=1,
+        max_annotators=1,
+        limit=100,
+    )
+    assert _listed(store, second) == []
+    first = replace(second, min_annotators=None, max_annotators=0)
+    assert _listed(store, first) == names
+    for name in [f"item {n}" for n in range(25)]:
+        _decide(store, name, "Ben")
+    waiting = _listed(store, second)
+    assert waiting == names[: len(waiting)]
+    assert _known_in(waiting) == _known_in(names)[: len(_known_in(waiting))] != []
+    assert _listed(store, first) == names[len(waiting) :]
+    shown = {row.item_id: row.n_annotators for row in store.page("d", ADA).rows}
+    assert [shown[name] for name in names] == [1] * len(waiting) + [0] * (len(names) - len(waiting))
+    for name in names[:3]:
+        _decide(store, name)
+    assert _listed(store, second) == waiting[3:]
+
+
+def test_where_check_items_stand_follows_from_nothing_that_is_known(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    """Neither from the dataset, its number or a name: every list has a secret of its own."""
+    _import(store, record, said, range(20), range(40))
+    patterns = set()
+    for _ in range(4):
+        patterns.add(tuple(_known_in(list(_drawn(store)))))
+        with store.database.writing() as connection:
+            for table in (queues, queue_items, known_given):
+                connection.execute(delete(table))
+    assert len(patterns) > 1
+
+
+@pytest.mark.parametrize("known_first", [True, False], ids=["known answers first", "plan first"])
+def test_shares_are_even_to_one_item_with_check_items_at_any_places(
+    store: Store, record: MakeRecord, said: Say, known_first: bool
+) -> None:
+    gold = said("gold", (4, 9), kind=AnnotatorKind.GOLD)
+    names = [f"{'item' if n % 4 else 'known'} {n}" for n in range(80)]
+    everything = [record(name, *([gold] if name[0] == "k" else [])) for name in names]
+    store.import_records("d", everything)
+    rules = {"always_blind": True, "known": KnownAnswers(share=0.1)}
+    plan = {"overlap": 2, "assigned_to": ("Ada", "Ben", "Cleo")}
+    for change in (rules, plan) if known_first else (plan, rules):
+        _plan(store, **change)
+    lists = {person: list(_drawn(store, person)) for person in ("Ada", "Ben", "Cleo")}
+    assert {len(names) for names in lists.values()} == {44}
+    assert {len(_known_in(names)) for names in lists.values()} == {4}
+    given = Counter(name for names in lists.values() for name in names if name[0] == "i")
+    assert given == dict.fromkeys((name for name in names if name[0] == "i"), 2)
+    plan_now = store.plan("d")
+    assert plan_now is not None
+    assert [person.assigned for person in plan_now.people] == [40] * 3
+    assert plan_now.needed == 120
+    _decide(store, lists["Ada"][0])
+    _import(store, record, said, range(80, 90), range(90, 111))
+    _plan(store, known=KnownAnswers(share=0.1))
+    grown = {person: list(_drawn(store, person)) for person in lists}
+    assert {len(names) - len(_known_in(names)) for names in grown.values()} == {54}
+    for person, names in lists.items():  # an item stays whose it is
+        assert {name for name in names if name[0] == "i"} <= set(grown[person])
+    plan_now = store.plan("d")
+    assert plan_now is not None
+    assert [person.assigned for person in plan_now.people] == [54] * 3
+
+
+def test_few_known_answers_are_spread_over_the_whole_list(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    _import(store, record, said, range(3), range(90))
+    places = _known_in(list(_drawn(store)))
+    assert len(places) == 3
+    assert all(low <= place < low + 30 for low, place in zip((1, 32, 63), places, strict=True))
+
+
+def test_the_total_of_a_list_that_grows_does_not_rise(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    _import(store, record, said, range(10), range(24))
+    _plan(store, overlap=1)
+    query = QueueQuery(
+        reviewer="Ada", listed=True, blind=True, unfinished=True, max_annotators=0, reserve=True
+    )
+    store.draw_queue("d", "Ada")
+    totals, n_items = [progress(store, "d", "Ada").total], 0
+    while (item := store.draw_next("d", query)) is not None:
+        totals.append(progress(store, "d", "Ada").total)
+        _decide(store, item)
+        totals.append(progress(store, "d", "Ada").total)
+        n_items += 1
+    assert set(totals) == {n_items}

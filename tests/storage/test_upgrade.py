@@ -25,7 +25,7 @@ import spanlab.storage.migrations
 from spanlab.base.errors import StoreError
 from spanlab.base.settings import Settings
 from spanlab.oplog.operations import SentOperation, SetStatus
-from spanlab.schema import QueueQuery, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, KnownAnswers, QueueQuery, Record, Status
 from spanlab.storage import Store
 from spanlab.storage.api_jobs import StoredJob
 from spanlab.storage.engine import Database
@@ -33,6 +33,7 @@ from spanlab.storage.tables import metadata
 from spanlab.storage.upgrade import REVISIONS, VERSION_TABLE
 
 MakeRecord = Callable[..., Record]
+Say = Callable[..., Annotation]
 
 _STORED = Path(__file__).parent / "stored"
 _OPEN = """
@@ -96,7 +97,7 @@ def test_a_stored_database_opens_with_its_data(empty: Settings, revision: str) -
     """All of a database that an earlier commit wrote; its queues are as if made anew.
 
     75cc3f0 wrote 0016, 71fc086 made 0021 of it and gave somebody a role; later ones made
-    0022, 0023 and 0024 of that.
+    0022, 0023, 0024 and 0025 of that.
     """
     stored = _restored(empty, revision)
     with Store.open(stored) as store:
@@ -264,3 +265,43 @@ def test_an_upgrade_finds_the_datasets_of_the_json_api_by_their_whole_names(
     with Store.open(older) as store:
         assert [each.name for each in store.datasets()] == list(names.values())
         assert store.api_jobs(limit=9) == [StoredJob(job, f"api-{job}", 8)]
+
+
+def test_lists_of_before_keep_their_order_and_get_secrets_and_twins(
+    empty: Settings, record: MakeRecord, said: Say
+) -> None:
+    """A database of revision 0024 is one of today without a table and three columns."""
+    gold = said("gold", (4, 9), kind=AnnotatorKind.GOLD)
+    names = [f"{'known' if n % 4 == 0 else 'item'} {n}" for n in range(40)]
+    query = QueueQuery(reviewer="Ada", listed=True, limit=1000)
+    columns = {"queues": "secret", "queue_items": "twin", "queue_values": "turn"}
+    twins = text("SELECT position, twin FROM queue_items ORDER BY place")
+
+    with Store.open(empty) as store:
+        store.import_records("d", [record(n, *([gold] if n[0] == "k" else [])) for n in names])
+        rules = {
+            "known": KnownAnswers(labels=("gold",), share=0.25),
+            "always_blind": True,
+            "overlap": 1,
+            "assigned_to": ("Ada", "Ben"),
+        }
+        store.change_settings("d", lambda now: now.model_copy(update=rules))
+        with store.database.writing() as connection:  # as it was dealt before
+            connection.execute(text("UPDATE queue_values SET turn = position"))
+        store.draw_queue("d", "Ada")
+        before, part = store.page("d", query).rows, store.part("d", "Ada")
+        with store.database.writing() as connection:
+            had = connection.execute(twins).all()
+            for table, column in columns.items():
+                connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
+            connection.execute(text("DROP TABLE looks"))
+            connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0024'"))
+    with Store.open(empty) as store:
+        store.draw_queue("d", "Ada")
+        assert store.page("d", query).rows == before
+        assert store.part("d", "Ada") == part
+        with store.database.reading() as connection:
+            assert connection.execute(twins).all() == had
+            (secret,) = connection.execute(text("SELECT secret FROM queues")).scalars()
+            assert len(secret) == 32
+    assert any(twin is not None for _, twin in had)

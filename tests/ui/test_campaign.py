@@ -5,18 +5,30 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from spanlab.base.errors import UsageError
+from spanlab.measure.sample import plan_measurement
 from spanlab.oplog.operations import OPERATION, FinishItem, SentOperation
 from spanlab.people.entrance import begin_test, change_known, entrance_of
+from spanlab.people.overview import oversee
 from spanlab.people.own_lists import check_may_write
 from spanlab.review.span_editor import EditorMessage, ReviewQueue, exchange
 from spanlab.review.span_editor.payload import EvidenceSent, ItemsWanted, TraceWanted
-from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Span
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    DatasetSettings,
+    Item,
+    MeasurementPlan,
+    QueueQuery,
+    Record,
+    Span,
+)
 from spanlab.storage import Store
 
 OpenPage = Callable[..., AppTest]
@@ -259,16 +271,79 @@ def test_the_lead_sees_people_and_takes_items_back(open_page: OpenPage, bridges:
     ]
     people = app.dataframe[0].value
     assert list(people["Person"]) == ["Ada", "Ben"]
-    app.selectbox(key="taken-from").select("Ben").run()
-    assert "10 items of Ben, assigned and not finished" in " ".join(
-        each.value for each in app.markdown
-    ).replace("\\", "")
-    next(each for each in app.button if each.label == "Reassign items").click().run()
+    choice = app.selectbox(key="taken-from-d-0")
+    assert choice.value is None  # nobody is chosen, and there is nothing to press yet
+    assert "Reassign items" not in _buttons(app)
+    choice.select("Ben").run()
+    assert "10 items of Ben, assigned and not finished, will go to Ada (10)" in _texts(app)
+    _press(app, "Reassign items")
     assert "10 items of Ben" in app.success[0].value
     assert bridges.settings("d").away == ("Ben",)
     assert list(app.dataframe[0].value["Remaining"]) == [18, 0]
-    next(each for each in app.button if each.label == "Undo reassignment").click().run()
+    assert app.selectbox(key="taken-from-d-1").value is None
+    assert not {"Reassign items", "Undo reassignment"} & _buttons(app)
+    app.selectbox(key="given-to-d-1").select("Ben").run()
+    assert "Ben gets 10 items of the plan again (Ada -10)." in _texts(app)
+    _press(app, "Undo reassignment")
     assert bridges.settings("d").away == ()
+
+
+def _texts(app: AppTest) -> str:
+    parts = [*app.markdown, *app.caption, *app.error, *app.success, *app.info]
+    return " ".join(part.value for part in parts).replace("\\", "")
+
+
+def _buttons(app: AppTest) -> set[str]:
+    return {button.label for button in app.button}
+
+
+def _press(app: AppTest, label: str) -> None:
+    next(each for each in app.button if each.label == label).click().run()
+
+
+def test_review_of_a_sample_with_check_items_shows_its_editor(
+    open_page: OpenPage, bridges: Store
+) -> None:
+    """Also where the plan is none, or first come, first served: the page shows no error."""
+    judge = Annotation(annotator="judge", kind=AnnotatorKind.DETECTOR)
+    names = [f"i{n:02}" for n in range(20)] + [f"k{n:02}" for n in range(10)]
+    bridges.save_annotations("d", [(name, judge) for name in names])
+    plan = MeasurementPlan(annotator="judge", reviewers=("Ada", "Cleo"))
+    plan_measurement(bridges, "d", plan)
+    for change in ({}, {"assigned_to": ()}, {"assigned_to": (), "overlap": 0}):
+        bridges.change_settings("d", partial(DatasetSettings.model_copy, update=change))
+        for person in ("Ada", "Cleo"):
+            app = open_page("review", dataset="d", reviewer=person)
+            assert not app.exception
+            assert not app.error
+
+
+def test_where_there_is_no_known_answer_check_items_are_refused_with_the_way_there(
+    open_page: OpenPage, store: Store
+) -> None:
+    store.import_records("d", [Record(item=Item(id="a", answer=ANSWER))])
+    app = open_page("campaign", dataset="d")
+    app.checkbox(key="known-d").check().run()
+    app.button(key="save-known").click().run()
+    assert "There is no check item yet: nothing is labelled by “known”." in _texts(app)
+    assert "On the page Adjudicate, enter “known” as the name of the gold labels" in _texts(app)
+    assert store.settings("d").known is None
+    gold = Annotation(annotator="known", kind=AnnotatorKind.GOLD)
+    store.save_annotations("d", [("a", gold)])
+    with pytest.raises(UsageError, match="a test of 2 items needs as many check items"):
+        change_known(store, "d", {"test_items": 2})
+    change_known(store, "d", {"test_items": 1})
+    assert store.settings("d").known is not None
+
+
+def test_without_check_items_no_figure_is_of_them(open_page: OpenPage, bridges: Store) -> None:
+    bridges.save_annotations("d", [("k00", Annotation(annotator="Ada", kind=AnnotatorKind.PERSON))])
+    assert "Check items" in open_page("campaign", dataset="d").dataframe[0].value
+    change_known(bridges, "d", None)
+    assert "Check items" not in open_page("campaign", dataset="d").dataframe[0].value
+    (ada, _) = oversee(bridges, "d").people
+    assert ada.known is None
+    assert "check items" not in ada.warning
 
 
 def test_a_dataset_without_people_says_where_they_come_from(

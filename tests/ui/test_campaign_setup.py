@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from streamlit.testing.v1.element_tree import TextInput
+from streamlit.testing.v1.element_tree import Checkbox, Radio, TextInput
 
 from spanlab.schema import (
     LABEL_SETS,
@@ -74,8 +74,9 @@ def test_undecided_suggestions_blind_review_and_people_per_item_are_settings(
     assert radio.value is UndecidedRule.REJECTED
     radio.set_value(UndecidedRule.ASK)
     others = next(each for each in app.radio if each.label.startswith("Other people"))
-    assert str(others.value).startswith("Hidden, unless")
-    others.set_value("Hidden until the reviewer has finished the item")
+    assert others.value == "plan"
+    assert others.options[0] == "By the plan: hidden, unless reviewers ask for them under queue"
+    others.set_value("done")
     next(each for each in app.number_input if "People" in each.label).set_value(2)
     app.multiselect(key="assigned-mine").set_value(["Ben"])
     save(app, "plan")
@@ -84,7 +85,34 @@ def test_undecided_suggestions_blind_review_and_people_per_item_are_settings(
     assert (settings.always_blind, settings.shown_when_done) == (True, True)
     assert settings.assigned_to == ("Ben",)
     assert settings.overlap == 2
-    assert "Review plan of mine: saved." in everything(app)
+    assert "Review plan of mine: saved. Reviewers see other people's marks once" in everything(app)
+
+
+def test_where_two_people_finish_an_item_others_marks_are_hidden_unless_the_lead_says_otherwise(
+    open_page: OpenPage, mine: Store
+) -> None:
+    def others(app: AppTest) -> Radio[str]:
+        return next(each for each in app.radio if each.label.startswith("Other people"))
+
+    def box() -> Checkbox:
+        app = open_page("review", dataset="mine", reviewer="Ada")
+        return next(each for each in app.checkbox if each.label == "Show other people's marks")
+
+    assert not box().disabled
+    app = open_page("campaign", dataset="mine")
+    app.number_input(key="overlap-mine").set_value(2).run()
+    assert others(app).options[0] == "By the plan: always hidden"
+    save(app, "plan")
+    assert "saved. Reviewers do not see other people's marks." in everything(app)
+    assert mine.settings("mine").always_blind is None
+    assert box().disabled
+    others(app).set_value("ask")
+    save(app, "plan")
+    assert "saved. Reviewers see other people's marks if they ask" in everything(app)
+    assert not (box().disabled or box().value)
+    others(app).set_value("never")
+    save(app, "plan")
+    assert box().value
 
 
 def test_labels_and_known_answers_are_settings(open_page: OpenPage, mine: Store) -> None:
@@ -96,6 +124,14 @@ def test_labels_and_known_answers_are_settings(open_page: OpenPage, mine: Store)
     app.checkbox(key="known-mine").check().run()
     (items,) = [each for each in app.number_input if "qualification test" in each.label]
     items.set_value(3)
+    decided = Annotation(annotator="known", kind=AnnotatorKind.GOLD)
+    mine.import_records(
+        "mine",
+        [
+            Record(item=Item(id=name, answer=ANSWER), annotations=(decided,))
+            for name in ("b", "c", "d")
+        ],
+    )
     assert "Saving also sets other people's marks to “Always hidden”" in everything(app)
     save(app, "known")
     settings = mine.settings("mine")

@@ -1,0 +1,171 @@
+"""Each person's list under every combination of what sends items there, walked to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from random import Random
+from typing import Any
+
+import pytest
+
+from spanlab.base.errors import NotFoundError
+from spanlab.base.settings import Settings
+from spanlab.oplog.operations import FinishItem, SentOperation, SetStatus
+from spanlab.people.entrance import begin_test, entrance_of
+from spanlab.people.own_lists import check_may_write, prepare_queue
+from spanlab.review import queue as review
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Item,
+    KnownAnswers,
+    QueueQuery,
+    Record,
+    Span,
+    Status,
+)
+from spanlab.storage import Store
+
+PEOPLE = ("Ada", "Ben", "Cleo")
+ANSWER = "The tower was built in 1887."
+PLANS: dict[str, dict[str, object]] = {
+    "no plan": {},
+    "first come": {"overlap": 1},
+    "two, first come": {"overlap": 2},
+    "assigned": {"overlap": 1, "assigned_to": PEOPLE},
+    "two assigned": {"overlap": 2, "assigned_to": PEOPLE},
+}
+CHECKS = {
+    "none": None,
+    "check items": KnownAnswers(labels=("gold",), share=0.25),
+    "a test": KnownAnswers(labels=("gold",), share=0.25, test_items=2, pass_at=0),
+}
+NAMES = tuple(f"{'known' if n % 3 == 0 else 'item'} {n}" for n in range(14))
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    home = tmp_path_factory.mktemp("lists")
+    settings = Settings(home=home, database_url=f"sqlite:///{home / 'spanlab.db'}")
+    with Store.open(settings) as store:
+        yield store
+
+
+class _Campaign:
+    """A dataset of 14 items, five of them with gold labels, and the three people who review it."""
+
+    def __init__(self, store: Store, rules: dict[str, object], chance: Random) -> None:
+        self.store, self.chance, self.name = store, chance, f"{chance.random()}"
+        gold = Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=(Span.of(ANSWER, 4, 9),))
+        store.import_records(
+            self.name,
+            [
+                Record(item=Item(id=name, answer=ANSWER), annotations=(gold,) * (name[0] == "k"))
+                for name in NAMES
+            ],
+        )
+        rules = {**rules, "always_blind": rules["known"] is not None}
+        store.change_settings(self.name, lambda now: now.model_copy(update=rules))
+        self.settings = store.settings(self.name)
+
+    def pass_test(self, person: str) -> None:
+        begin_test(self.store, self.name, person)
+        for item in entrance_of(self.store, self.name, person).items:
+            self.decide(item, person)
+        assert entrance_of(self.store, self.name, person).stage == "open"
+
+    def decide(self, item: str, person: str, *, skip: bool = False) -> None:
+        base = self.store.review(self.name, item, person).version
+        done = SetStatus(status=Status.SKIPPED) if skip else FinishItem()
+        write = SentOperation(f"{self.name} {item} {person}", base + 1, base, done)
+        check_may_write(self.store, self.name, person, item)
+        assert not self.store.apply(self.name, item, person, [write]).refused
+
+    def walk(self, person: str, sample: tuple[str, ...] = ()) -> Iterator[str]:
+        """Yield what a person gets as the page Review asks for it; decide it before the next."""
+        settings = self.store.settings(self.name)
+        share, plan = settings.share_of(person), dict[str, Any]()
+        if settings.overlap and (share is not None or not settings.assigned_to):
+            plan = {"unfinished": True, "max_annotators": settings.overlap - 1, "reserve": True}
+        query = QueueQuery(
+            **plan, reviewer=person, share=share, listed=settings.has_lists, blind=True
+        )
+        if sample and share is not None:
+            sample = self.store.assigned(self.name, share, sample)
+        prepare_queue(self.store, self.name, person, sample)
+        item, had = review.first_item(self.store, self.name, query, sample), set[str]()
+        while item is not None and item not in had:
+            had.add(item)
+            yield item
+            item = review.neighbours(self.store, self.name, query, item, sample).next
+
+    def listed(self, person: str) -> list[str]:
+        query = QueueQuery(reviewer=person, listed=True, limit=1000)
+        return [row.item_id for row in self.store.page(self.name, query).rows]
+
+    def work(self, n_steps: int) -> None:
+        """Let all work at once, each at most so many items; a few are skipped."""
+        walking = {person: self.walk(person) for person in PEOPLE}
+        for _ in range(n_steps):
+            for person in self.chance.sample(PEOPLE, 3):
+                for item in (each for each in [next(walking[person], None)] if each):
+                    self.decide(item, person, skip=self.chance.random() < 0.1)
+
+    def send_away(self, person: str) -> None:
+        """Let others go on with a person's items, and have the person back then."""
+        self.store.take_back(self.name, person)
+        self.work(2)
+        self.store.give_back(self.name, person)
+
+    def measure(self) -> None:
+        """Let each review their part of a sample that has check items in it, and see it whole."""
+        sample = tuple(self.chance.sample(NAMES, 6))
+        for person in PEOPLE:
+            for item in self.walk(person, sample):
+                self.decide(item, person)
+            share = self.settings.share_of(person)
+            own = sample if share is None else self.store.assigned(self.name, share, sample)
+            assert not self.settings.has_lists or set(own) <= set(self.listed(person))
+
+    def check(self) -> None:
+        """Check that every list has an item once, is always the same, and nothing in it is left."""
+        plan, counts = self.store.plan(self.name), [self.store.counts(self.name, p) for p in PEOPLE]
+        skipped = sum(count[Status.SKIPPED] for count in counts)
+        assert plan is None or plan.needed - skipped <= plan.done <= plan.needed
+        for person in PEOPLE:
+            prepare_queue(self.store, self.name, person)
+            order = self.listed(person)
+            assert len(order) == len(set(order))
+            prepare_queue(self.store, self.name, person)
+            assert self.listed(person) == order
+            handles = [self.store.handle_of(self.name, person, item) for item in order]
+            found = [self.store.item_of(self.name, person, handle) for handle in handles]
+            assert found == order
+            for outside in set(NAMES) - set(order):
+                with pytest.raises(NotFoundError, match="has no item"):
+                    self.store.handle_of(self.name, person, outside)
+            part = None if plan is None else plan.of(person)
+            assert part is None or not part.left
+            if self.settings.known:
+                assert review.progress(self.store, self.name, person).total == len(order)
+
+
+@pytest.mark.parametrize(("plan", "checks"), list(product(PLANS, CHECKS)))
+def test_an_item_is_once_in_a_list_and_all_that_is_assigned_is_reached(
+    store: Store, plan: str, checks: str
+) -> None:
+    for measured, leaves in product([False, True], [False, True]):
+        chance = Random(f"{plan} {checks} {measured} {leaves}")
+        campaign = _Campaign(store, {**PLANS[plan], "known": CHECKS[checks]}, chance)
+        if checks == "a test":
+            for person in PEOPLE:
+                campaign.pass_test(person)
+        campaign.work(2)
+        if leaves and campaign.settings.overlap:
+            campaign.send_away("Ben")
+        if measured:
+            campaign.measure()
+        campaign.work(len(NAMES))
+        if campaign.settings.has_lists:
+            campaign.check()
