@@ -41,7 +41,7 @@ HARMLESS = """
     questions_left_out
     suggestions_in_words more_table holds_api_key has_provider failed_login_page leaving_page
     describe_undoing_gold blind_in_words
-    usual_labels check_claims gold_name sweep_restores fragment_html reference_of score_finding
+    usual_labels check_claims gold_name sweep_copies fragment_html reference_of score_finding
     agreement_finding claim_finding progress_finding build asks_models entries entry_of options_of
     reliability_table shown_rate clustered score_item
 """.split()  # noqa: SIM905 - a hundred names
@@ -161,5 +161,5 @@ def test_a_store_is_opened_for_the_owner_nowhere_else() -> None:
         or (isinstance(node, ast.Attribute) and ast.unparse(node) == "Store.open")
     }
     assert opened <= OPENS | {
-        ("app/visitor.py", name) for name in ("routes", "opened", "accepted", "__init__")
+        ("app/visitor.py", name) for name in ("routes", "sign", "accept", "__init__")
     }

@@ -173,6 +173,7 @@ OFFLINE = "spanlab export mine --annotator offline"
 REVIEWED = "spanlab export mine --annotator anna -o reviewed.jsonl"
 BEFORE = {
     "campaign": ["spanlab datasets mine --overlap 2 --assign Ada --assign Ben"],
+    "people forget": ["spanlab datasets mine --overlap 2 --assign anna --assign ben"],
     "gate": [
         *MEASURED,
         "spanlab import data/samples.jsonl --dataset last-week",

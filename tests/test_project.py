@@ -13,6 +13,7 @@ from threading import Thread
 from typing import ClassVar
 
 import pytest
+import yaml
 
 import spanlab
 
@@ -172,3 +173,15 @@ def test_every_promise_about_security_names_files_and_tests_that_are_there() -> 
             assert (ROOT / "spanlab" / file).exists() or (ROOT / file).exists(), file
         for file, test in tests:
             assert f"def {test}(" in (ROOT / file).read_text("utf-8"), test
+
+
+def test_compose_passes_on_every_variable_that_the_guide_tells_a_team_to_set() -> None:
+    """Without SPANLAB_INVITE and the provider's the containers would serve without a login."""
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))["services"]
+    guide = (ROOT / "spanlab" / "guide" / "team.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"\b(?:SPANLAB|OPENAI)_[A-Z_]*[A-Z]\b", guide))
+    for name in ("app", "worker"):
+        passed = {each.removesuffix("_FILE") for each in services[name]["environment"]}
+        assert {each.removesuffix("_FILE") for each in named} - passed == {"SPANLAB_HOME"}
+    image = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert "ENV SPANLAB_HOME=/data" in image

@@ -116,9 +116,10 @@ def test_a_table_without_rows_says_so_in_a_sentence() -> None:
 
 def test_csv_has_plain_values_and_three_columns_for_an_interval() -> None:
     assert as_csv(table(('a "b", c', 1200, WHOLE), ("d", 1, None))) == (
-        'Name,Items,IoU,IoU from,IoU to\n"a ""b"", c",1200,0.513,0.498,0.53\nd,1,,,\n'
+        '"Name","Items","IoU","IoU from","IoU to"\n"a ""b"", c",1200,0.513,0.498,0.53\n'
+        '"d",1,"","",""\n'
     )
-    assert as_csv(table(("a", 1, 0.5))) == "Name,Items,IoU\na,1,0.5\n"
+    assert as_csv(table(("a", 1, 0.5))) == '"Name","Items","IoU"\n"a",1,0.5\n'
 
 
 def test_the_work_for_a_csv_grows_with_its_rows_and_not_with_their_square() -> None:

@@ -180,10 +180,14 @@ def test_what_compose_starts_exists_and_gets_its_secrets_from_files(installed: P
     for name, service in plan["services"].items():
         for variable, value in service["environment"].items():
             assert not variable.endswith(("PASSWORD", "KEY", "DATABASE_URL")), name
+            if value is None:  # passed on
+                continue
             if variable.endswith("_FILE"):
                 secret = value.removeprefix("/run/secrets/")
                 assert secret in service["secrets"]
-                assert plan["secrets"][secret] == {"file": f"secrets/{secret}"}
+                optional = {"openai_api_key": "${OPENAI_API_KEY_FILE:-/dev/null}"}
+                file = optional.get(secret, f"secrets/{secret}")
+                assert plan["secrets"][secret] == {"file": file}
         mounted = {volume.partition(":")[0] for volume in service["volumes"]}
         assert mounted <= set(plan["volumes"])
         assert set(service.get("depends_on", ())) <= set(plan["services"])
@@ -203,6 +207,7 @@ def test_the_container_s_command_serves_with_secrets_of_files_and_says_that_it_i
         "PATH": f"{installed}:/usr/bin:/bin",
         "SPANLAB_HOME": str(tmp_path / "home"),
         "SPANLAB_DATABASE_URL_FILE": str(secret),
+        "OPENAI_API_KEY_FILE": "/dev/null",
         "SPANLAB_ALLOWED_HOSTS": "spanlab.localhost",
     }
     options: dict[str, Any] = {"stderr": subprocess.PIPE, "text": True, "cwd": tmp_path}

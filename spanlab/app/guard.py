@@ -24,8 +24,8 @@ from streamlit import config
 from spanlab.app.login import ReturnAfterLogin, login_routes
 from spanlab.app.visitor import GUARDED, FileGuard, routes
 from spanlab.base.redaction import bound_logs
+from spanlab.base.settings import Settings
 from spanlab.cli.servers import HealthPaths, RequestLog, log_json, take_over_logs
-from spanlab.data.backup import sweep_restores
 from spanlab.formats.server_files import LOOPBACK, allowed_hosts
 from spanlab.people.logins import (
     has_login,
@@ -34,6 +34,7 @@ from spanlab.people.logins import (
     login_secrets,
     owners_link,
 )
+from spanlab.storage.copies import sweep_copies
 from spanlab.storage.datasets import open_store
 from spanlab.ui.dots import DARK, LIGHT
 
@@ -204,11 +205,12 @@ def serve(port: int | None = None, host: str = "127.0.0.1", *, as_json: bool = F
         served_port = config.get_option("server.port")
         if as_json:
             take_over_logs()
-        sweep_restores()
+        sweep_copies(Settings.read().home)
         say(f"spanlab is at http://localhost:{served_port}  (Ctrl+C stops it, all work is kept)")
         if has_login() and not has_provider():
             with open_store() as store:
-                say(f"to lead all datasets, open this link once: {owners_link(store)}")
+                for line in owners_link(store):
+                    say(line)
         try:
             yield
         finally:

@@ -6,6 +6,7 @@ Without a login it is the owner, as on one's own machine.
 from __future__ import annotations
 
 from collections.abc import Callable
+from hmac import compare_digest
 from secrets import token_urlsafe
 
 import streamlit as st
@@ -33,8 +34,7 @@ from spanlab.storage.store import Store
 GUARDED = "X-Spanlab-Guarded"  # a header of requests that the guard has let through
 _ARRIVED = "spanlab.arrived"  # the subject whose session has begun
 _LONGEST = 200  # characters of a link's token, and of a worker's name
-_BROWSER = "spanlab_browser"  # a cookie: a secret of the browser that opens an invitation
-_SECRET = 40  # characters of it at least
+_BROWSER = "spanlab_browser"  # a cookie: a secret of the browser that opens a link, signed for it
 
 
 def actor(store: Store) -> Actor:
@@ -198,6 +198,9 @@ def routes(open_store: Callable[[], Store]) -> list[Route]:
         open_store: returns the annotation database, as its owner has it.
     """
 
+    def sign(secret: str, link: str) -> str:
+        return f"{secret}.{open_store().access.signature(f'{secret} {link}')}"
+
     async def open_link(request: Request) -> Response:
         if request.query_params.get("leave"):
             return HTMLResponse(leaving_page(), 200, HEADERS)
@@ -210,7 +213,8 @@ def routes(open_store: Callable[[], Store]) -> list[Route]:
         response = HTMLResponse(page, 404 if invitation is None else 200, HEADERS)
         if invitation is not None:  # what this browser is to be known by once it goes on
             secret = token_urlsafe(32)
-            response.set_cookie(_BROWSER, secret, max_age=3600, httponly=True, samesite="lax")
+            signed = await run_in_threadpool(lambda: sign(secret, link))
+            response.set_cookie(_BROWSER, signed, max_age=3600, httponly=True, samesite="lax")
         return response
 
     async def knows(request: Request) -> bool:
@@ -231,10 +235,13 @@ def routes(open_store: Callable[[], Store]) -> list[Route]:
             return response
         link, worker = (str(form.get(name, ""))[:_LONGEST] for name in ("to", "worker"))
         browser = request.cookies.get(_BROWSER, "")[:_LONGEST]
-        browser = browser if len(browser) >= _SECRET else ""
-        token = await run_in_threadpool(
-            lambda: open_store().access.accept(link, worker or None, browser or None)
-        )
+        secret = browser.partition(".")[0]
+
+        def accept() -> str | None:  # of a cookie that somebody else has set nothing is made
+            is_ours = compare_digest(sign(secret, link).encode(), browser.encode())
+            return open_store().access.accept(link, worker or None, browser if is_ours else None)
+
+        token = await run_in_threadpool(accept)
         if token is None:
             return HTMLResponse(invitation_page(None, link, worker), 404, HEADERS)
         guest = await run_in_threadpool(lambda: open_store().access.bearer(token, "invitation"))

@@ -24,6 +24,7 @@ _MOST: Final = 100  # records a minute of a library
 _CONTROLS: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
 )
+_CUT: Final = r"\.{2,}|…|\*{2,}|•{2,}"  # what stands for the rest
 _ENCODED: Final = re.compile("%[0-9A-F]{2}")
 _NOBODY: Final = -1  # a level below all that handlers take
 # They log what servers, tools and files say, in its own words and as often as it comes.
@@ -42,8 +43,9 @@ _lock = threading.Lock()
 def remember(secret: str) -> None:
     """Have ``redact`` remove this value from now on; very short values are left alone.
 
-    So are the forms in which servers quote what they were sent: in base64, as the header of a name
-    and password has it, %-encoded, in HTML and in JSON.
+    So are the forms in which servers quote what they were sent: in base64, also within the header
+    of a name and password, %-encoded, in HTML and in JSON; and what they leave of a value that they
+    shorten.
     """
     if len(secret) >= 6:
         with _lock:
@@ -52,9 +54,15 @@ def remember(secret: str) -> None:
 
 def _forms(secret: str) -> Iterator[str]:
     yield secret
+    packed = secret.encode()
     for encode in (b64encode, urlsafe_b64encode):
-        packed = encode(secret.encode()).decode()
-        yield from (packed, packed.rstrip("="))
+        whole = encode(packed).decode()
+        yield from (whole, whole.rstrip("="))
+        for before in range(3):  # bytes of a name before it, which shift what it is written as
+            first, last = -(-8 * before // 6), 8 * (before + len(packed)) // 6
+            inner = encode(bytes(before) + packed).decode()[first:last]
+            if len(inner) >= _LONG:
+                yield inner
     for encoded in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
         yield from (encoded, _ENCODED.sub(lambda code: code[0].lower(), encoded))
     escaped = html.escape(secret)
@@ -63,16 +71,27 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def redact(text: str) -> str:
-    """Return the text with every key that was read replaced by ``[key]``."""
+    """Return the text with every key that was read, and what is left of a cut one, as ``[key]``."""
     with _lock:
         secrets = sorted(_seen, key=len, reverse=True)
     for secret in secrets:
         text = text.replace(secret, "[key]")
-        # Libraries shorten what they quote, and leave its beginning and its end.
-        if "..." in text and (secret[:_PART] in text or secret[-_PART:] in text):
-            for count in range(len(secret) - 1, _PART - 1, -1):
-                text = text.replace(f"{secret[:count]}...", "[key]...")
-                text = text.replace(f"...{secret[-count:]}", "...[key]")
+    for secret in secrets:
+        if secret[:_PART] in text or secret[-_PART:] in text:
+            text = _without_parts(text, secret)
+    return text
+
+
+def _without_parts(text: str, secret: str) -> str:
+    """Return a text without beginnings and ends of a key: long ones, and those beside dots or *."""
+    for count in range(len(secret) - 1, _PART - 1, -1):
+        head, tail = secret[:count], secret[-count:]
+        if count >= _LONG:
+            text = text.replace(head, "[key]").replace(tail, "[key]")
+        if head in text:
+            text = re.sub(rf"{re.escape(head)}(?={_CUT}|\Z)", "[key]", text)
+        if tail in text:
+            text = re.sub(rf"({_CUT}){re.escape(tail)}", r"\1[key]", text)
     return text
 
 
@@ -92,7 +111,8 @@ def hidden(text: str, secrets: Iterable[str]) -> str:
     """
     for secret in secrets:
         if len(secret) >= _LONG and secret in _seen:
-            text = text.replace(secret, "[key]")
+            for form in _forms(secret):
+                text = text.replace(form, "[key]")
     return text
 
 

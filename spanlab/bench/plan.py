@@ -19,6 +19,7 @@ from spanlab.detection.estimate import RunEstimate, estimate_items
 from spanlab.detection.selection import DetectorSelection, with_seed
 from spanlab.detection.spec import DetectorSpec
 from spanlab.detection.specifications import specifications
+from spanlab.formats.files import check_file
 from spanlab.schema import Item, Name
 from spanlab.schema.job_request import JobRequest
 
@@ -235,6 +236,7 @@ def read_plan(path: Path, output: Path, overrides: Mapping[str, Any]) -> BenchPl
     Raises:
         UsageError: it cannot be read, or something in it is wrong; names the field.
     """
+    check_file(path)
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -257,6 +257,9 @@ def read_text(path: Path) -> str:
     Raises:
         InputError: there is no such file, it is larger, or no UTF-8.
     """
+    from spanlab.formats.files import check_file
+
+    check_file(path)
     try:
         with path.open("rb") as file:
             text = file.read(_TEXT_MOST + 1)

@@ -7,18 +7,16 @@ are in none of these: they are read from the environment when they are needed.
 
 from __future__ import annotations
 
-import fcntl
 import re
 import shutil
-import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from hashlib import file_digest
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 from pydantic import ValidationError
@@ -26,8 +24,8 @@ from pydantic import ValidationError
 from spanlab.base.errors import InputError, UsageError, unreadable
 from spanlab.base.fields import FrozenModel
 from spanlab.base.settings import LARGEST, Settings
-from spanlab.formats.files import replacing
-from spanlab.storage.copies import read_copy, write_copy
+from spanlab.formats.files import check_file, replacing
+from spanlab.storage.copies import copies_folder, read_copy, write_copy
 from spanlab.storage.upgrade import open_database
 
 _DATABASE: Final = "spanlab.db"
@@ -54,6 +52,13 @@ class BackupManifest(FrozenModel):
         return sum(name.startswith(_PROGRAMS) for name in self.files)
 
 
+class RestoredBackup(NamedTuple):
+    """What a backup held, and whether its log of access came along."""
+
+    manifest: BackupManifest
+    has_log: bool
+
+
 def back_up(file: Path, settings: Settings | None = None) -> BackupManifest:
     """Write a database, its programs and tools.json into one file, as they are, while people work.
 
@@ -69,8 +74,8 @@ def back_up(file: Path, settings: Settings | None = None) -> BackupManifest:
     settings = settings or Settings.read()
     if file.suffix == ".gz":
         raise UsageError(f"{file}: a backup is packed already: name it .zip")
-    with replacing(file) as stream, tempfile.TemporaryDirectory(dir=file.resolve().parent) as work:
-        copy, packed = Path(work, _DATABASE), Path(work, "backup.zip")
+    with replacing(file) as stream, copies_folder(file.resolve().parent) as work:
+        copy, packed = work / _DATABASE, work / "backup.zip"
         with closing(open_database(settings)) as database:
             write_copy(database, copy)
         members = {_DATABASE: copy, **_files_of(settings)}
@@ -83,7 +88,7 @@ def back_up(file: Path, settings: Settings | None = None) -> BackupManifest:
             for name, path in members.items():
                 archive.write(path, name)
             archive.writestr(_MANIFEST, manifest.model_dump_json(indent=1))
-        with _unpack(packed, Path(work)):
+        with _unpack(packed, work):
             pass
         with packed.open("rb") as packed_stream:
             shutil.copyfileobj(packed_stream, stream)
@@ -92,7 +97,7 @@ def back_up(file: Path, settings: Settings | None = None) -> BackupManifest:
 
 def restore(
     file: Path, settings: Settings | None = None, *, replace: bool = False
-) -> BackupManifest:
+) -> RestoredBackup:
     """Put what a backup holds into a database, on SQLite or PostgreSQL alike.
 
     The database is filled by one transaction. Answers of models that it keeps stay.
@@ -127,12 +132,12 @@ def restore(
             copy.reading() as stored,
             database.writing() as connection,
         ):
-            read_copy(stored, connection, replace=replace)
+            has_log = read_copy(stored, connection, replace=replace)
             for path, content in contents.items():  # if that fails, the database stays as it was
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with replacing(path) as stream:
                     stream.write(content)
-    return manifest
+    return RestoredBackup(manifest, has_log)
 
 
 def _files_of(settings: Settings) -> Mapping[str, Path]:
@@ -156,28 +161,12 @@ def _place(settings: Settings, name: str) -> Path:
 @contextmanager
 def _unpack(file: Path, beside: Path) -> Iterator[tuple[Path, BackupManifest]]:
     """Unpack a backup into a folder that goes when the block ends, and compare it by hash."""
-    sweep_restores(beside)
-    with (
-        tempfile.TemporaryDirectory(dir=beside, prefix=_WORK) as work,
-        Path(work, _IN_USE).open("xb") as in_use,
-    ):
-        fcntl.flock(in_use, fcntl.LOCK_EX)  # as long as this process lives
-        yield Path(work), _check_members(file, Path(work))
-
-
-_WORK: Final = ".restore-"  # how the folders begin that backups are unpacked in
-_IN_USE: Final = "in-use"
-
-
-def sweep_restores(home: Path | None = None) -> None:
-    """Remove what killed restores left, copies of whole databases, in ``home`` or the settings'."""
-    for folder in (home or Settings.read().home).glob(f"{_WORK}*"):
-        with suppress(OSError), Path(folder, _IN_USE).open("rb") as in_use:
-            fcntl.flock(in_use, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder)
+    with copies_folder(beside) as work:
+        yield work, _check_members(file, work)
 
 
 def _check_members(file: Path, folder: Path) -> BackupManifest:
+    check_file(file)
     try:
         with ZipFile(file) as archive:
             _check_sizes(archive, file, shutil.disk_usage(folder).free - _SPARE)

@@ -12,18 +12,18 @@ import typer
 from spanlab.base.errors import UsageError
 from spanlab.cli import console, inputs
 from spanlab.cli.inputs import Output, takes_options
-from spanlab.data.export_choice import FORMATS, REPORT, ExportChoice
+from spanlab.data.export_choice import CSV_FORMATS, FORMATS, REPORT, ExportChoice
 from spanlab.data.exporting import export_dataset, questions_left_out
 from spanlab.formats import format_of
 from spanlab.formats.writers import can_write
 from spanlab.output.figures import counted
 from spanlab.schema import DatasetSummary, UndecidedRule
 from spanlab.storage import Store
+from spanlab.storage.annotators import gold_name
 from spanlab.storage.datasets import (
     claims_of_whole,
     copy_as_gold,
     dataset_tables,
-    gold_name,
     label_set,
     label_studio_config,
     make_verdicts,
@@ -276,6 +276,7 @@ def export(
     spanlab export mine -o mine.jsonl
     spanlab export mine --annotator anna --format mushroom -o submission.jsonl
     spanlab export mine --state done --language en -o done.csv
+    spanlab export mine --raw -o for_pandas.csv
     spanlab export mine -o mine.html
     """
     if output and "format" not in choice.model_fields_set:
@@ -287,6 +288,8 @@ def export(
         )
     if choice.repeat_pairs and choice.format != "averitec":
         raise UsageError("--repeat-pairs needs --format averitec")
+    if choice.raw and choice.format not in CSV_FORMATS:
+        raise UsageError("--raw is of csv and claims: the other formats have all cells as they are")
     with Store.open() as store, console.bar("exporting", unit="items") as advance:
         target = output or sys.stdout.buffer
         count = export_dataset(store, dataset, target, choice, on_progress=advance)

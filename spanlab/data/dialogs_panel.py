@@ -20,10 +20,10 @@ from spanlab.jobs.panel import latest_job, watch
 from spanlab.output.figures import counted
 from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary, Status
 from spanlab.scoring.votes import vote_dataset
+from spanlab.storage.annotators import gold_name
 from spanlab.storage.datasets import (
     copy_as_gold,
     describe_undoing_gold,
-    gold_name,
     rename_annotator,
     undo_gold,
 )

@@ -22,6 +22,7 @@ FORMATS: dict[str, Export] = {
     ),
     **exports(),
 }
+CSV_FORMATS = ("csv", "claims")
 # No text: previewed as another one.
 BINARY = frozenset((*(name for name, entry in known_formats().items() if entry.whole), *exports()))
 
@@ -71,6 +72,12 @@ class ExportChoice(OptionModel):
         False,
         title="Repeat questions and answers up to ten",
         help="With --format averitec: repeat questions and answers in turn up to ten.",
+    )
+    raw: bool = option(
+        False,
+        title="Cells as they are, for programs",
+        help="csv and claims as programs read them: without the apostrophes that keep "
+        "spreadsheets from running cells that look like formulas.",
     )
     known_items: bool = option(
         True,

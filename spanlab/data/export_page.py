@@ -17,7 +17,7 @@ from typing import Any
 import streamlit as st
 
 from spanlab.base.errors import InputError
-from spanlab.data.export_choice import BINARY, FORMATS, REPORT, ExportChoice
+from spanlab.data.export_choice import BINARY, CSV_FORMATS, FORMATS, REPORT, ExportChoice
 from spanlab.data.exporting import (
     export_dataset,
     overview_dataset,
@@ -157,7 +157,11 @@ def _ask_format() -> dict[str, Any]:
         width="stretch",
         key="export-format",
     )
-    format_options = ask(ExportChoice, "export", "repeat_pairs") if format == "averitec" else {}
+    format_options = {}
+    if format == "averitec":
+        format_options = ask(ExportChoice, "export", "repeat_pairs")
+    elif format in CSV_FORMATS:
+        format_options = ask(ExportChoice, "export", "raw")
     return {"format": format, **format_options}
 
 

@@ -23,6 +23,7 @@ from spanlab.formats.files import replacing
 from spanlab.formats.hub import push
 from spanlab.measure.rate_tally import add_measurement, measured_rate
 from spanlab.measure.rates import fields_of, model_field
+from spanlab.output.csv_text import unguarded
 from spanlab.schema import DatasetSettings, Permission, Record, SharedProcess
 from spanlab.storage import Store
 from spanlab.storage.datasets import check_annotators, summary_of, with_progress
@@ -75,9 +76,14 @@ def export_dataset(
             store.access.note("export", dataset, choice.format)
     if choice.format not in _OWN:
         settings = summary_of(store, dataset).settings
-        return write(
-            records, target, format=choice.format, annotator=only, title=dataset, settings=settings
-        )
+        with unguarded() if choice.raw else nullcontext():
+            return write(
+                *(records, target),
+                format=choice.format,
+                annotator=only,
+                title=dataset,
+                settings=settings,
+            )
     if isinstance(target, Path):
         with replacing(target) as stream:
             return export_dataset(store, dataset, stream, choice, on_progress=on_progress)
@@ -153,7 +159,8 @@ def preview_dataset(
     records = map(_without_process_nodes, islice(_records(store, dataset, choice), n_items))
     written = BytesIO()
     settings = summary_of(store, dataset).settings
-    write(records, written, format=shown, annotator=only, settings=settings)
+    with unguarded() if choice.raw else nullcontext():
+        write(records, written, format=shown, annotator=only, settings=settings)
     return written.getvalue().decode()
 
 

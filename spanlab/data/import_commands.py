@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from spanlab.base.errors import UsageError
+from spanlab.base.errors import InputError, UsageError
 from spanlab.cli import console, inputs
 from spanlab.cli.inputs import takes_options
 from spanlab.data.import_files import in_folders
@@ -110,6 +110,9 @@ def import_command(
                 console.say(f"left out {counted(left_out.count, 'bad record')}; see {target}")
                 for line in left_out.kinds.lines():
                     console.say(line)
+    if not done.items:
+        why = f"all {left_out.count:,} records are bad" if left_out.count else "there are none"
+        raise InputError(f"no item was imported into {dataset!r}: {why}")
     for warning in done.warnings:
         console.say(warning)
     console.say(f"imported {counted(done.items, 'item')} into {dataset!r}")

@@ -116,8 +116,9 @@ def backup(
 ) -> None:
     """Write all datasets, reviews, tuned prompts, tools.json and the memory into one file.
 
-    People may go on working meanwhile: the file holds one moment. Keys, jobs and answers of models
-    are not in it. It is read back and compared by SHA-256 before it appears.
+    People may go on working meanwhile: the file holds one moment. Roles, invitations and the log of
+    access are in it. Keys, jobs and answers of models are not. It is read back and compared by
+    SHA-256 before it appears.
 
     \b
     spanlab backup spanlab.zip
@@ -127,6 +128,7 @@ def backup(
     manifest = back_up(file)
     programs = counted(manifest.n_programs, "file") + " of tuned prompts"
     typer.echo(f"{file}: the database and {programs}, {file.stat().st_size:,} bytes", err=True)
+    typer.echo("not in it: keys, jobs and answers of models", err=True)
 
 
 def restore(
@@ -142,5 +144,7 @@ def restore(
     \b
     SPANLAB_HOME=copy spanlab restore spanlab.zip
     """
-    manifest = restore_backup(file, replace=yes)
+    manifest, has_log = restore_backup(file, replace=yes)
     typer.echo(f"restored what {file} holds, of {manifest.created}", err=True)
+    log = "" if has_log else "; the log of access is the one that was here"
+    typer.echo(f"roles and invitations are those of then, keys have to be made anew{log}", err=True)

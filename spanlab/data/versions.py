@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from io import RawIOBase
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, Final
 
 from spanlab.base.errors import UsageError
-from spanlab.data.exporting import export_dataset
 from spanlab.output.tables import Column, ResultTable, columns_of
 from spanlab.schema import Annotation, Item, Record, Span
 from spanlab.storage import Store
-from spanlab.storage.datasets import summary_of
+from spanlab.storage.datasets import digest_of, summary_of
 
 _SHOWN: Final = 50  # changes in a table; --json has all
 _SPANS: Final = 5  # of them in a cell
@@ -52,28 +50,6 @@ def snapshot(
         store.delete_dataset(version)
         raise
     return digest
-
-
-def digest_of(store: Store, dataset: str, on_progress: Callable[[int], None] | None = None) -> str:
-    """Return the SHA-256 of a dataset's export in spanlab's own format."""
-    stream = _DigestStream()
-    export_dataset(store, dataset, cast(BinaryIO, stream), on_progress=on_progress)
-    return stream.digest.hexdigest()
-
-
-class _DigestStream(RawIOBase):
-    """Keeps nothing of what is written but its digest."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.digest = sha256()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        self.digest.update(data)
-        return len(data)
 
 
 @dataclass(frozen=True)

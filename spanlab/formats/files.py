@@ -56,6 +56,18 @@ def files_named(patterns: Iterable[str]) -> list[Path]:
     return files
 
 
+def check_file(path: Path, name: str | None = None) -> None:
+    """Refuse what is no file: a pipe or a device may never end, and is not read twice.
+
+    Raises:
+        InputError: it is one; what is not there is left to whoever opens it.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise InputError(
+            "this is a pipe or a device", file=name or path, expected="a file: save it as one first"
+        )
+
+
 class FileRow(NamedTuple):
     """One record of a file: its place, counted from 1, and its JSON.
 
@@ -142,6 +154,7 @@ class InputFile:
             return
         if self.path.is_dir():
             raise InputError("this is a directory", file=self.name, expected="a file")
+        check_file(self.path, self.name)
         try:
             path = plain_path(self.path, self.name, self.limit, self.encoding)
             packed = path == self.path and self.packed()

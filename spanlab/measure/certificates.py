@@ -17,6 +17,7 @@ import numpy as np
 
 from spanlab.base.errors import UsageError, unreadable
 from spanlab.detection.setup import changed_prompts, model_checks, option_hash
+from spanlab.formats.files import check_file
 from spanlab.measure.items import is_reviewer, words_that_count
 from spanlab.measure.measurement import measure
 from spanlab.measure.powered import METHOD, ReviewedSample, estimate_rate
@@ -293,6 +294,7 @@ def write_certificate(certificate: Certificate, path: Path) -> None:
 
 def read_certificate(path: Path) -> Certificate:
     """Read a certificate from a file, as ``parse_certificate`` does."""
+    check_file(path)
     try:
         text = path.read_bytes()
     except OSError as error:

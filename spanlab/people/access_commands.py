@@ -1,4 +1,4 @@
-"""`spanlab roles`, `keys` and `log`: who may do what, and who did what."""
+"""`spanlab roles`, `keys`, `people` and `log`: who may do what, who leaves, and who did what."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from spanlab.base.errors import StoreError
+from spanlab.base.errors import StoreError, UsageError
 from spanlab.cli import console
 from spanlab.output.figures import counted
+from spanlab.people.forgetting import forget_person
 from spanlab.people.logins import in_days, log_table, role_table, token_table
 from spanlab.schema import Role
 from spanlab.storage import Store
@@ -35,6 +36,7 @@ keys = typer.Typer(
     spanlab keys revoke 1f2e3d4c5b6a
     """,
 )
+people = typer.Typer(no_args_is_help=True, help="People who leave.")
 Person = Annotated[
     str,
     typer.Argument(help="An e-mail address, a name of somebody who has logged in, or a subject."),
@@ -95,6 +97,30 @@ def revoke_key(
     """Revoke a key."""
     with Store.open() as store:
         store.access.revoke_token("key", key_id)
+
+
+@people.command("forget")
+def forget(
+    name: Annotated[str, typer.Argument(help="What the person is called here.")],
+    take_marks: Annotated[
+        bool, typer.Option("--take-marks", help="Delete what they marked; else it stays.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm: this cannot be undone.")] = False,
+) -> None:
+    """Replace a person's name by a pseudonym in the whole database, versions and log included.
+
+    It says what it could not reach.
+
+    \b
+    spanlab people forget anna --yes
+    spanlab people forget ben --take-marks --yes
+    """
+    if not yes:
+        marks = "deletes all that they marked" if take_marks else "keeps what they marked"
+        raise UsageError(f"this takes the name {name!r} out for good, and {marks}. Add --yes.")
+    with Store.open() as store:
+        for sentence in forget_person(store, name, keep=not take_marks):
+            console.say(sentence)
 
 
 def log(

@@ -1,4 +1,4 @@
-"""The page Access: who may do what with which dataset, invitations, keys and the log."""
+"""The page Access: roles for datasets, invitations, keys, people who leave, and the log."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Literal
 import streamlit as st
 
 from spanlab.output.tables import ResultTable
+from spanlab.people.forgetting import forget_person
 from spanlab.people.logins import (
     in_days,
     invite,
@@ -25,6 +26,7 @@ _ALL = "All datasets"
 _MADE = "spanlab.access.made"  # what opens a door, to be shown once
 _GUESTS = [role for role in Role if role is not Role.LEAD]
 _MOST = 200  # links at once
+_MARKS = {"Stays, under the pseudonym": True, "Is deleted": False}
 
 Kind = Literal["key", "invitation"]
 
@@ -36,17 +38,39 @@ def page() -> None:
     leads_all = actor().may(Permission.ADMINISTER)
     names = [summary.name for summary in datasets_with(Permission.MANAGE)]
     places = [*names, _ALL] if leads_all else names
-    tabs = ["Roles", "Invitations", "Keys", *(["Log"] if leads_all else [])]
-    roles, invitations, keys, *log = st.tabs(tabs)
+    tabs = ["Roles", "Invitations", "Keys", *(["People", "Log"] if leads_all else [])]
+    roles, invitations, keys, *for_leads = st.tabs(tabs)
     with roles, errors_shown():
         _draw_roles(places)
     with invitations, errors_shown():
         _draw_invitations(names)
     with keys, errors_shown():
         _draw_keys(places)
-    for tab in log:
+    for tab, draw in zip(for_leads, (_draw_people, _draw_log), strict=False):
         with tab, errors_shown():
-            show_grid(log_table(store().access.log()))
+            draw()
+
+
+def _draw_log() -> None:
+    show_grid(log_table(store().access.log()))
+
+
+def _draw_people() -> None:
+    st.caption(
+        "A person who leaves gets a pseudonym in place of the name everywhere: in datasets, their "
+        "versions and the log. Roles and invitations end. This cannot be undone."
+    )
+    with st.form("forget", border=False):
+        name = st.text_input("Name of the person", max_chars=200).strip()
+        marks = st.radio("What they marked", list(_MARKS), horizontal=True)
+        is_sure = st.checkbox("I want to take this name out for good")
+        if st.form_submit_button("Forget this person", type="primary") and name:
+            if not is_sure:
+                st.error("Nothing was changed: tick the box to confirm.")
+                return
+            said = forget_person(store(), name, keep=_MARKS[marks])
+            tell_after_rerun(" ".join(f"{each[0].upper()}{each[1:]}." for each in said))
+            st.rerun()
 
 
 def _draw_roles(places: list[str]) -> None:

@@ -205,10 +205,16 @@ def invite_again(store: Store, token_id: str) -> str:
     return f"{_address(Settings.read())}{INVITATION}?to={quote(token)}"
 
 
-def owners_link(store: Store) -> str:
-    """Return the link that makes whoever opens it the lead of all datasets, for a year."""
-    token = store.access.owners_link(in_days(365))
-    return f"{_address(Settings.read())}{INVITATION}?to={quote(token)}"
+def owners_link(store: Store) -> tuple[str, ...]:
+    """Return lines with the link that makes whoever opens it the lead of all datasets, for a year.
+
+    The second one, if any, says that the link of an earlier start is no longer valid.
+    """
+    token, ends_others = store.access.owners_link(in_days(365))
+    address = f"{_address(Settings.read())}{INVITATION}?to={quote(token)}"
+    line = f"to lead all datasets, open this link once: {address}"
+    ended = "the link that an earlier start printed, and nobody opened, is no longer valid"
+    return (line, ended) if ends_others else (line,)
 
 
 def failed_login_page(error: str, description: str) -> str:

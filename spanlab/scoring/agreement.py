@@ -5,7 +5,7 @@ After Metropolitansky et al. 2025, "VeriTrail", appendix H.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -220,9 +220,11 @@ def edge_share(items: Iterable[ItemMarks]) -> float | None:
     edges = others = 0
     for item in items:
         for one, other in combinations(item.marks.values(), 2):
-            common = intersection(one, other)
+            common = deque(intersection(one, other))
             for run in merge([*one, *other]):
-                both = size(intersection([run], common))
+                both = 0
+                while common and common[0].end <= run.end:  # each lies in one run
+                    both += size([common.popleft()])
                 differing = run.end - run.start - both
                 edges, others = (edges + differing, others) if both else (edges, others + differing)
     return edges / (edges + others) if edges + others else None

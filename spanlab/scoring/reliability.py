@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations, pairwise
@@ -449,14 +450,12 @@ def _same(stretches: _Stretches) -> list[list[int]]:
 
 def _pieces(answer: str, annotations: Sequence[Annotation]) -> Iterable[tuple[frozenset[int], int]]:
     """Yield the stretches that the same annotators mark, by number, and their lengths."""
-    extents = [hard_of(annotation) for annotation in annotations]
-    cuts = sorted(
-        {0, len(answer), *(cut for marks in extents for extent in marks for cut in extent)}
-    )
-    for start, end in pairwise(cuts):
-        markers = (
-            at
-            for at, marks in enumerate(extents)
-            if any(first <= start and end <= last for first, last in marks)
-        )
-        yield frozenset(markers), end - start
+    changes: dict[int, Counter[int]] = {0: Counter(), len(answer): Counter()}
+    for at, annotation in enumerate(annotations):
+        for first, last in hard_of(annotation):
+            changes.setdefault(first, Counter())[at] += 1
+            changes.setdefault(last, Counter())[at] -= 1
+    marked: Counter[int] = Counter()
+    for start, end in pairwise(sorted(changes)):
+        marked.update(changes[start])
+        yield frozenset(at for at, count in marked.items() if count), end - start

@@ -7,13 +7,13 @@ they are random, so that nobody can make one up, and a row that is revoked or to
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
 
-from sqlalchemy import Connection, insert, or_, select, text, update
+from sqlalchemy import Connection, bindparam, insert, or_, select, text, update
 
 from spanlab.base.errors import AccessError
 from spanlab.schema import (
@@ -27,6 +27,7 @@ from spanlab.storage import catalog
 from spanlab.storage.engine import look_up_once
 from spanlab.storage.sight import EVERYTHING, Sight
 from spanlab.storage.tables import (
+    LOG_STATEMENTS,
     READY,
     access_log,
     access_tokens,
@@ -154,17 +155,48 @@ def broken_entry(connection: Connection) -> tuple[int, int]:
     """Check the log's hashes.
 
     Returns:
-        How many entries have a hash, and the number of the first that does not fit the one before
-        it, 0 if all do. Entries at the end that are gone leave no trace in it.
+        How many entries hold, and the number of the first that does not fit the one before it, or
+        has no hash; 0 if all do. Entries at the end that are gone leave no trace in it.
     """
     checked, before = 0, None
     for row in connection.execute(select(access_log).order_by(access_log.c.id)):
-        if row.hash is None and not checked:
-            continue  # written before 1.1
         if row.hash != chained_hash(before, dict(row._mapping)):
             return checked, row.id
         checked, before = checked + 1, row.hash
     return checked, 0
+
+
+def rewrite_log(
+    connection: Connection, change: Callable[[dict[str, Any]], dict[str, Any]] = dict
+) -> None:
+    """Write the log anew, with other words or with hashes that it did not have.
+
+    Args:
+        connection: in a transaction that may write.
+        change: returns an entry with what is to stand in it, as it is by default.
+    """
+    off, on = _LOG_OPENED[connection.dialect.name]
+    connection.execute(text(off))
+    entries = connection.execute(select(access_log).order_by(access_log.c.id)).mappings().all()
+    before, rows = None, []
+    for entry in entries:
+        row = change(dict(entry))
+        before = row["hash"] = chained_hash(before, row)
+        rows.append({f"new_{name}": value for name, value in row.items()})
+    if rows:
+        values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in (*_CHAINED, "hash")}
+        is_entry = access_log.c.id == bindparam("new_id")
+        connection.execute(update(access_log).where(is_entry).values(values), rows)
+    connection.execute(text(on))
+
+
+_LOG_OPENED: Final = {  # what lets it be changed for the rest of a transaction, and what ends that
+    "sqlite": ("DROP TRIGGER access_log_no_update", LOG_STATEMENTS["sqlite"][0]),
+    "postgresql": (
+        "ALTER TABLE access_log DISABLE TRIGGER access_log_append_only",
+        "ALTER TABLE access_log ENABLE TRIGGER access_log_append_only",
+    ),
+}
 
 
 def follow_name(connection: Connection, dataset: int, name: str, new: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import re
 import secrets
 from collections import defaultdict
@@ -9,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
 from itertools import chain, count
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 from unicodedata import category, normalize
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
@@ -30,7 +31,7 @@ from spanlab.storage.access import (
     require,
 )
 from spanlab.storage.annotators import reserved_names
-from spanlab.storage.engine import Database
+from spanlab.storage.engine import Database, insert_new
 from spanlab.storage.tables import (
     access_log,
     access_tokens,
@@ -47,7 +48,15 @@ TokenKind = Literal["key", "invitation"]
 _SHOWN: Final = 12  # characters of a token that are its id
 _ENDED: Final = "ended login"  # the kind of a row that says so
 _LONGEST: Final = 400  # characters of a subject: providers have 255, and addresses 320
+_SIGNING: Final = "signing key"  # the row whose hash signs, of no token
 _OWNER: Final = "owner"  # the person of the links that `spanlab serve --invite` says
+
+
+class OwnersLink(NamedTuple):
+    """The token of a link for the owner, and whether it ends one that was not opened."""
+
+    token: str
+    ends_others: bool
 
 
 class AccessRegister:
@@ -175,7 +184,7 @@ class AccessRegister:
         """
         with self._database.writing() as connection:
             ended = access_tokens.c.kind == _ENDED
-            past = access_tokens.c.expires < datetime.now(UTC).timestamp()
+            past = access_tokens.c.expires < _timestamp()
             known = or_(past, access_tokens.c.hash == digest(login))
             connection.execute(delete(access_tokens).where(ended, known))
             values = {"id": secrets.token_hex(_SHOWN), "hash": digest(login), "kind": _ENDED}
@@ -214,18 +223,35 @@ class AccessRegister:
             person=row.person or row.id,
         )
 
-    def owners_link(self, expires: datetime) -> str:
+    def owners_link(self, expires: datetime) -> OwnersLink:
         """Make a link for the owner of a database where people come by invitations alone.
 
-        Whoever opens it leads all datasets. Every such link is for the same person; those that
-        were not opened open nothing any more.
+        Whoever opens it leads all datasets. Every such link is for the same person.
+
+        Earlier ones that nobody opened are no longer valid.
         """
         with self._database.writing() as connection:
             require(connection, self._actor, Permission.ADMINISTER, None)
             is_owners = (access_tokens.c.person == _OWNER, access_tokens.c.used.is_(None))
-            connection.execute(update(access_tokens).where(*is_owners).values(revoked=_now()))
+            is_open = (access_tokens.c.revoked.is_(None), access_tokens.c.expires > _timestamp())
+            ending = update(access_tokens).where(*is_owners, *is_open).values(revoked=_now())
+            ends_others = connection.execute(ending).rowcount > 0
             link = {"label": _OWNER, "person": _OWNER, "expires": expires.timestamp()}
-            return self._enter_token(connection, "invitation", Role.LEAD, None, link)
+            token = self._enter_token(connection, "invitation", Role.LEAD, None, link)
+            return OwnersLink(token, ends_others)
+
+    def signature(self, text: str) -> str:
+        """Return what only a server of this database can write under a text."""
+        is_key = access_tokens.c.id == _SIGNING
+        with self._database.reading() as connection:
+            key = connection.scalar(select(access_tokens.c.hash).where(is_key))
+        if key is None:
+            row = {"id": _SIGNING, "hash": secrets.token_hex(32), "kind": _SIGNING, "label": ""}
+            row |= {"role": "", "made_by": _OWNER, "at": _now()}
+            with self._database.writing() as connection:
+                connection.execute(insert_new(connection, access_tokens), row)
+                key = connection.scalar(select(access_tokens.c.hash).where(is_key))
+        return hmac.digest(str(key).encode(), text.encode(), "sha256").hex()
 
     def _enter_token(
         self,
@@ -492,7 +518,7 @@ def _free_name(connection: Connection, name: str, *, keeps: bool = True) -> str:
     """
     shown = "".join(c for c in normalize("NFKC", name) if category(c)[0] != "C" or c.isspace())
     base_name = drawn(shown)[:100] or "somebody"
-    now = datetime.now(UTC).timestamp()
+    now = _timestamp()
     invited = select(access_tokens.c.label).where(
         access_tokens.c.kind == "invitation",
         access_tokens.c.used.is_(None),
@@ -513,6 +539,10 @@ def _granted(subject: str, role: Role, dataset: int | None) -> Collection[Column
         roles.c.role == role.value,
         roles.c.dataset_id.is_(None) if dataset is None else roles.c.dataset_id == dataset,
     )
+
+
+def _timestamp() -> float:
+    return datetime.now(UTC).timestamp()
 
 
 def _now() -> str:

@@ -123,6 +123,11 @@ def remove(connection: Connection, dataset: DatasetRow, name: str) -> None:
     _update(connection, dataset, positions)
 
 
+def gold_name(annotator: str) -> str:
+    """Return the usual name of gold labels that are copied from an annotator's."""
+    return f"gold of {annotator}"[:200]
+
+
 def set_person(connection: Connection, dataset: DatasetRow, name: str) -> None:
     """Make gold labels the annotations of a person of this name.
 
@@ -235,6 +240,15 @@ def rename_mentions(connection: Connection, dataset: DatasetRow, name: str, new:
 
     Where something names both already, as a vote of the two does, it names ``new`` once.
     """
+    rename_texts(connection, dataset, name, new)
+    change_settings(
+        connection, dataset.name, lambda settings: renamed_settings(settings, name, new)
+    )
+
+
+def rename_texts(connection: Connection, dataset: DatasetRow, name: str, new: str) -> bool:
+    """Call an annotator ``new`` in annotations, logs and lists; return whether any named them."""
+    is_named = False
     for table in (annotated, reviews):
         change = update(table).where(*_is_row(table))
         change = change.values({column: bindparam(f"new_{column}") for column in _TEXTS[table]})
@@ -242,49 +256,51 @@ def rename_mentions(connection: Connection, dataset: DatasetRow, name: str, new:
             texts = [{f"new_{column}": row[column] for column in _TEXTS[table]} for row in rows]
             keys = _keys(table, rows)
             connection.execute(change, [at | to for at, to in zip(keys, texts, strict=True)])
+            is_named = True
     _rename_in_logs(connection, dataset, (name, new))
     # What this person looks at is reserved again with the next edit, under the new name.
     is_reserved = (reservations.c.dataset_id == dataset.id, reservations.c.reviewer == name)
     connection.execute(delete(reservations).where(*is_reserved))
     campaigns.rename_person(connection, dataset, name, new)
     queues.rename_person(connection, dataset, name, new)
+    return is_named
+
+
+def renamed_settings(settings: DatasetSettings, name: str, new: str) -> DatasetSettings:
+    """Return settings in which an annotator is called ``new``."""
 
     def rename_all(names: Iterable[str]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(new if old == name else old for old in names))
 
-    def rename_in_settings(settings: DatasetSettings) -> DatasetSettings:
-        stays = new in settings.assigned_to and new not in settings.away
-        kept_away = (person for person in settings.away if person != name or not stays)
-        plan = settings.measurement
-        if plan is not None:
-            (annotator,), reviewers = rename_all([plan.annotator]), rename_all(plan.reviewers)
-            plan = plan.model_copy(update={"annotator": annotator, "reviewers": reviewers})
-        setups = [
-            setup.model_copy(update={"annotator": rename_all([setup.annotator])[0]})
-            for setup in settings.setups
-        ]
-        known = settings.known and settings.known.model_copy(
-            update={"labels": rename_all(settings.known.labels)}
-        )
-        update = {
-            "known": known,
-            "assigned_to": rename_all(settings.assigned_to),
-            "away": rename_all(kept_away),
-            "returned": rename_all(settings.returned),
-            "measurement": plan,
-            "setups": tuple(setups),
-            "fits": tuple(
-                fit.model_copy(update={"annotators": rename_all(fit.annotators)})
-                for fit in settings.fits
-            ),
-            "gold_copies": tuple(
-                (*rename_all([gold]), *rename_all([source]))
-                for gold, source in settings.gold_copies
-            ),
-        }
-        return settings.model_copy(update=update)
-
-    change_settings(connection, dataset.name, rename_in_settings)
+    stays = new in settings.assigned_to and new not in settings.away
+    kept_away = (person for person in settings.away if person != name or not stays)
+    plan = settings.measurement
+    if plan is not None:
+        (annotator,), reviewers = rename_all([plan.annotator]), rename_all(plan.reviewers)
+        plan = plan.model_copy(update={"annotator": annotator, "reviewers": reviewers})
+    setups = [
+        setup.model_copy(update={"annotator": rename_all([setup.annotator])[0]})
+        for setup in settings.setups
+    ]
+    known = settings.known and settings.known.model_copy(
+        update={"labels": rename_all(settings.known.labels)}
+    )
+    update = {
+        "known": known,
+        "assigned_to": rename_all(settings.assigned_to),
+        "away": rename_all(kept_away),
+        "returned": rename_all(settings.returned),
+        "measurement": plan,
+        "setups": tuple(setups),
+        "fits": tuple(
+            fit.model_copy(update={"annotators": rename_all(fit.annotators)})
+            for fit in settings.fits
+        ),
+        "gold_copies": tuple(
+            (*rename_all([gold]), *rename_all([source])) for gold, source in settings.gold_copies
+        ),
+    }
+    return settings.model_copy(update=update)
 
 
 def _rename_in_logs(connection: Connection, dataset: DatasetRow, names: tuple[str, str]) -> None:

@@ -3,15 +3,19 @@
 The file is a database of spanlab like any other: one that an earlier version wrote is brought up
 to date when it is opened. What is left out can be had again or was not finished: answers of models,
 searches and tools, jobs of the JSON API, imports under way, and items reserved for somebody. Keys
-and invitations stay where they were made, and so does the log of access, which nothing replaces.
+stay where they were made. Invitations come along, so that people get in after a move, and so does
+the log of access, where there is none: nothing replaces a log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+import fcntl
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Select, Table, delete, func, literal, or_, select, text, update
 
@@ -29,8 +33,9 @@ _OF_DATASET = (  # parents first
 )
 # Of whatever the database was asked before, and what was done with it.
 _KEPT = {tables.answers, tables.tool_calls, tables.access_log}
-_LEFT_OUT = _KEPT | {tables.access_tokens, tables.api_jobs, tables.loads, tables.reservations}
+_LEFT_OUT = {tables.answers, tables.tool_calls, tables.api_jobs, tables.loads, tables.reservations}
 _LEFT_OUT |= {tables.waiting_traces, tables.waiting_parts}
+_MOVED = ("invitation", "ended login")  # the kinds of tokens that come along
 _ALL = tables.metadata.sorted_tables  # parents first
 _BACKED_UP = [table for table in _ALL if table not in _LEFT_OUT]
 _NUMBERED = (datasets, memories)  # PostgreSQL counts their rows by itself
@@ -76,13 +81,16 @@ def write_copy(database: Database, target: Path) -> None:
         copy.close()
 
 
-def read_copy(source: Connection, target: Connection, *, replace: bool) -> None:
+def read_copy(source: Connection, target: Connection, *, replace: bool) -> bool:
     """Put what a copy holds into a database of the newest revision.
 
     Args:
         source: reads the copy, of the newest revision, too.
         target: in a transaction that may write.
         replace: whether what is there goes; otherwise there may be nothing.
+
+    Returns:
+        Whether the log of access came along; where there is one already, that one stays.
 
     Raises:
         StoreError: there is something, and ``replace`` is not set.
@@ -97,11 +105,44 @@ def read_copy(source: Connection, target: Connection, *, replace: bool) -> None:
             "the database is not empty: name a new one by SPANLAB_HOME or SPANLAB_DATABASE_URL, or "
             "add --yes to replace all that it holds"
         )
-    _copy_rows(source, lambda: nullcontext(target), _BACKED_UP)
+    has_log = target.execute(select(tables.access_log.c.id).limit(1)).first() is not None
+    copied = [table for table in _BACKED_UP if not (has_log and table is tables.access_log)]
+    _copy_rows(source, lambda: nullcontext(target), copied)
     if target.dialect.name == "postgresql":
-        for table in _NUMBERED:  # else it would give the next row a number that is taken
+        for table in (
+            *_NUMBERED,
+            tables.access_log,
+        ):  # else it would give the next row a number that is taken
             sequence = func.pg_get_serial_sequence(table.name, "id")
             target.execute(select(func.setval(sequence, func.max(table.c.id))))
+    return not has_log
+
+
+@contextmanager
+def copies_folder(beside: Path) -> Iterator[Path]:
+    """Make a folder for copies of a database, which goes when the block ends.
+
+    What is left by a process that was killed goes with the next one, see ``sweep_copies``.
+    """
+    sweep_copies(beside)
+    with (
+        tempfile.TemporaryDirectory(dir=beside, prefix=_COPIES) as work,
+        Path(work, _IN_USE).open("xb") as in_use,
+    ):
+        fcntl.flock(in_use, fcntl.LOCK_EX)  # as long as this process lives
+        yield Path(work)
+
+
+def sweep_copies(folder: Path) -> None:
+    """Remove what killed backups and restores left in a folder: copies of whole databases."""
+    for left in folder.glob(f"{_COPIES}*"):
+        with suppress(OSError), Path(left, _IN_USE).open("rb") as in_use:
+            fcntl.flock(in_use, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(left)
+
+
+_COPIES: Final = ".restore-"  # how the folders begin that hold them
+_IN_USE: Final = "in-use"
 
 
 def _copy_rows(
@@ -141,7 +182,9 @@ def _select_finished(table: Table) -> Select[Any]:
     if table is not datasets:
         if "dataset_id" not in table.c:
             return query
-        if table is tables.roles:
+        if table in {tables.roles, tables.access_tokens}:
+            if table is tables.access_tokens:
+                query = query.where(table.c.kind.in_(_MOVED))
             everywhere = table.c.dataset_id.is_(None)
             beside = query.outerjoin(datasets, table.c.dataset_id == datasets.c.id)
             return beside.where(or_(everywhere, datasets.c.state == READY))

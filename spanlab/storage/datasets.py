@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from hashlib import sha256
+from io import RawIOBase
 from itertools import islice
-from typing import Any, Final, Literal
+from typing import Any, BinaryIO, Final, Literal, cast
 
 from pydantic import ValidationError
 
@@ -12,6 +14,7 @@ from spanlab import doors
 from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.base.fields import FrozenModel, message_of
 from spanlab.base.names import alike, check_typed
+from spanlab.formats import write
 from spanlab.formats.known.labelstudio_writer import labeling_config, questions_in_config
 from spanlab.output.figures import counted
 from spanlab.output.tables import ITEMS, Column, ResultTable, columns_of
@@ -30,6 +33,7 @@ from spanlab.schema import (
 )
 from spanlab.schema.progress import PlanProgress
 from spanlab.storage import Store
+from spanlab.storage.annotators import gold_name
 
 _DATASET = Column(key="dataset", title="Dataset")
 
@@ -205,11 +209,6 @@ def rename_annotator(store: Store, dataset: str, annotator: str, new: str) -> No
     if kind is not AnnotatorKind.PERSON and new in summary.settings.assigned_to:
         raise UsageError(f"“{new}” is a person to whom items are assigned: choose another name")
     store.rename_annotator(dataset, annotator, new)
-
-
-def gold_name(annotator: str) -> str:
-    """Return the usual name of gold labels that are copied from an annotator's."""
-    return f"gold of {annotator}"[:200]
 
 
 def copy_as_gold(store: Store, dataset: str, annotator: str, name: str | None = None) -> int:
@@ -430,6 +429,29 @@ def _list_names(names: Iterable[str]) -> str:
 
 
 _REPORT_EVERY = 1000  # items between two calls of `on_progress`
+
+
+def digest_of(store: Store, dataset: str, on_progress: Callable[[int], None] | None = None) -> str:
+    """Return the SHA-256 of a dataset's export in spanlab's own format."""
+    stream, settings = _DigestStream(), summary_of(store, dataset).settings
+    records = with_progress(store.records(dataset), on_progress)
+    write(records, cast(BinaryIO, stream), title=dataset, settings=settings)
+    return stream.digest.hexdigest()
+
+
+class _DigestStream(RawIOBase):
+    """Keeps nothing of what is written but its digest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.digest = sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.digest.update(data)
+        return len(data)
 
 
 def with_progress(

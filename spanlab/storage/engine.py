@@ -12,7 +12,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -118,6 +118,24 @@ class Database:
             self._snapshot.connection = None
         with self._wait_for_turn(), self._connect({"spanlab_writes": True}) as connection:
             yield connection
+
+    def compact(self) -> bool:
+        """Write an SQLite file anew, without the rows that are gone, which stay in it otherwise.
+
+        Returns:
+            Whether nothing is left of them: not on PostgreSQL, whose own vacuum frees them later,
+            nor while others read an older state.
+        """
+        if not self.is_sqlite:
+            return False
+        with (
+            self._wait_for_turn(),
+            self._refusals_in_words(),
+            closing(self.engine.raw_connection()) as connection,
+        ):
+            connection.cursor().execute("VACUUM")
+            is_busy, *_ = connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not is_busy
 
     def is_away(self) -> bool:
         """Say whether there is a PostgreSQL server that does not answer now, or not yet."""

@@ -43,6 +43,7 @@ from spanlab.storage import (
     campaigns,
     catalog,
     copies,
+    forgetting,
     imports,
     items,
     looks,
@@ -59,6 +60,7 @@ from spanlab.storage.api_jobs import StoredJob
 from spanlab.storage.campaigns import Entrance, KnownItems, ReadGuidelines
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.engine import Database
+from spanlab.storage.forgetting import Forgotten
 from spanlab.storage.moves import BinnedDataset
 from spanlab.storage.selection import Selection
 from spanlab.storage.sight import EVERYTHING, Sight
@@ -127,7 +129,9 @@ class Store:
             UsageError: the database URL is none, or its driver is not installed.
             StoreError: it is no database, one of a newer spanlab, or cannot be reached.
         """
-        database = open_database(settings or Settings.read())
+        settings = settings or Settings.read()
+        database = open_database(settings)
+        copies.sweep_copies(settings.home)
         try:
             with suppress(StoreError):  # nobody reads those rows, and whoever writes is told why
                 moves.sweep(database)
@@ -296,6 +300,18 @@ class Store:
         with self._writing(Permission.MANAGE, dataset) as connection:
             annotators.remove(connection, catalog.find(connection, dataset), name)
             self._note(connection, "annotator deleted", dataset, name)
+
+    def forget_person(self, name: str, *, keep: bool) -> Forgotten:
+        """Put a pseudonym in place of a person's name everywhere; see ``forgetting.forget``.
+
+        Of SQLite the whole file is written anew: rows that are gone stay in it otherwise.
+        """
+        if name == self.actor.name:
+            raise AccessError("somebody else who leads all datasets has to do this for you")
+        with self._writing(Permission.ADMINISTER) as connection:
+            forgotten = forgetting.forget(connection, name, keep=keep)
+            access.note(connection, self.actor, "person forgotten", about=forgotten.pseudonym)
+        return forgotten._replace(is_erased=self._database.compact())
 
     def set_person(self, dataset: str, name: str) -> None:
         """Make gold labels a person's annotations; see ``annotators.set_person``."""

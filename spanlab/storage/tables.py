@@ -428,7 +428,7 @@ access_log = Table(
     Column("id", Integer, Identity(), primary_key=True),
     *_texts("at", "subject", "name", "action", "about"),
     Column("dataset", Text),
-    Column("hash", Text),  # of this entry and the hash before it; empty before 1.1
+    Column("hash", Text),  # of this entry and the hash before it; never empty
 )
 
 # What SQLAlchemy has no words for: the full-text search (see search.py), and logs that refuse

@@ -9,7 +9,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from spanlab.base.redaction import redact, remember
+from spanlab.base.redaction import hidden, redact, remember
 
 KEY = "sk-+/=&<'>\"ü 42 of somebody"
 FORMS = {
@@ -35,3 +35,33 @@ def test_a_key_is_removed_in_every_form(form: str) -> None:
 def test_codes_in_small_letters_are_those_of_the_key_too() -> None:
     remember("a+key/of=somebody")
     assert redact("token=a%2bkey%2fof%3dsomebody") == "token=[key]"
+
+
+@pytest.mark.parametrize("name", ["u", "us", "use", "somebody@example.org"])
+def test_a_pair_of_a_name_and_a_key_in_base64_has_no_key(name: str) -> None:
+    remember(KEY)
+    header = base64.b64encode(f"{name}:{KEY}".encode()).decode()
+    shown = redact(f"Authorization: Basic {header} is wrong")
+    assert "[key]" in shown
+    assert not any(header[at : at + 8] in shown for at in range(10 + len(name), len(header) - 8))
+    assert KEY not in hidden(f"sent {KEY}", [KEY])
+    assert base64.b64encode(KEY.encode()).decode() not in hidden(FORMS["base64"], [KEY])
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (f"Incorrect key: {KEY[:8]}***{KEY[-6:]}.", "Incorrect key: [key]***[key]."),
+        (f"no such key {KEY[:9]}...", "no such key [key]..."),
+        (f"no such key {KEY[:7]}…", "no such key [key]…"),
+        (f"…{KEY[-7:]} is wrong", "…[key] is wrong"),
+        (f"the key {KEY[:15]}, it was cut", "the key [key], it was cut"),
+        (f"cut at the end: {KEY[:8]}", "cut at the end: [key]"),
+        (f"%-encoded and cut: {quote(KEY)[:16]}", "%-encoded and cut: [key]"),
+        (f"only the end: {KEY[-13:]}", "only the end: [key]"),
+        ("somebody has a key that begins with sk-", "somebody has a key that begins with sk-"),
+    ],
+)
+def test_what_is_left_of_a_key_that_was_cut_is_removed(said: str, shown: str) -> None:
+    remember(KEY)
+    assert redact(said) == shown

@@ -124,6 +124,8 @@ def test_an_id_that_stands_twice_is_named_by_file_and_line(
 
     again = spanlab("import", items, "--dataset", "a/b", "--skip-bad")
     assert "left out 3 bad records" in again.stderr
+    assert again.returncode == 1
+    assert "no item was imported into 'a/b': all 3 records are bad" in again.stderr
 
 
 def test_rejects_that_cannot_be_written_stop_the_import(

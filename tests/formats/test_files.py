@@ -6,6 +6,7 @@ import fcntl
 import gzip
 import io
 import json
+import os
 import re
 import signal
 import subprocess
@@ -19,10 +20,13 @@ import pytest
 
 import spanlab
 from spanlab.base.errors import InputError, UsageError
+from spanlab.base.settings import Settings
+from spanlab.data.backup import restore
 from spanlab.formats import WRITABLE, ReadOptions, detect, formats, known, read, write
 from spanlab.formats.files import replacing
 from spanlab.formats.reader import FormatReader
 from spanlab.formats.registry import known_formats, reader_of
+from spanlab.measure.certificates import read_certificate
 from spanlab.schema import Item, Record
 
 LINE = b'{"id":"a","answer":"x"}\n'
@@ -337,3 +341,19 @@ def test_a_file_that_another_writer_took_for_left_over_is_made_again(
     assert (tmp_path / "out.jsonl").read_bytes() == b"whole"
     assert removed
     assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
+
+
+@pytest.mark.parametrize("kind", ["device", "link to a device", "pipe"])
+def test_what_may_never_end_is_no_file(tmp_path: Path, kind: str) -> None:
+    path = Path("/dev/zero") if kind == "device" else tmp_path / "items.jsonl"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind != "device":
+        path.symlink_to("/dev/zero")
+    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
+    with pytest.raises(InputError, match="a pipe or a device"):
+        next(read(path))
+    with pytest.raises(InputError, match="a pipe or a device"):
+        restore(path, settings)
+    with pytest.raises(InputError, match="a pipe or a device"):
+        read_certificate(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import gzip
 import json
 from collections.abc import Callable
@@ -282,6 +283,29 @@ def test_a_key_that_the_endpoint_echoes_is_neither_kept_nor_shown(
     assert model_server.count == 1
     assert KEY.encode() not in (cache / "answers.db").read_bytes()
     assert KEY.encode() not in (cache / "answers.db-wal").read_bytes()
+
+
+ECHOES = {
+    "as it stands": KEY,
+    "a pair in base64": base64.b64encode(f"user:{KEY}".encode()).decode(),
+    "cut": f"{KEY[:9]}...{KEY[-6:]}",
+    "masked": f"{KEY[:9]}*****{KEY[-6:]}",
+    "at the end": KEY[:20],
+    "in an address": f"https://host.example/v1?key={KEY}&n=1",
+}
+
+
+@pytest.mark.parametrize("status", [400, 401, 500])
+@pytest.mark.parametrize("form", ECHOES)
+def test_an_error_of_an_endpoint_shows_no_part_of_the_key(
+    model_server: ModelServer, choose: Choose, form: str, status: int
+) -> None:
+    model_server.script(lambda _: fail(status, f"you sent {ECHOES[form]}"))
+    shown, sent = asked(Task(choose(), Meter(), None)), ECHOES[form]
+    assert "[key]" in shown
+    secret = sent[8:] if form == "a pair in base64" else KEY
+    windows = (secret[at : at + 6] for at in range(len(secret) - 8))
+    assert not [window for window in windows if window in shown]
 
 
 def test_a_word_that_serves_as_key_stays_in_answers(

@@ -28,6 +28,7 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import Store
+from spanlab.storage.access import _LOG_OPENED, rewrite_log
 from spanlab.storage.campaigns import Entrance
 
 MakeRecord = Callable[..., Record]
@@ -46,6 +47,11 @@ def _unless_unlisted(method: Callable[[str, str, str], str], dataset: str, item:
     """Ask for an item of Anna's own list, which may have none: only she may ask."""
     with suppress(NotFoundError):
         method(dataset, "Anna", item)
+
+
+def _forget_guest(store: Store) -> None:
+    store.access.sign_in("oidc:guest", "Zoe")
+    store.forget_person("Zoe", keep=True)
 
 
 # Each method, as Anna calls it of a dataset, and what she needs for that.
@@ -115,6 +121,7 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "duplicate_dataset": (_ALL, lambda store, name: store.duplicate_dataset(name, "copy")),
     "delete_dataset": (_MANAGE, lambda store, name: store.delete_dataset(name)),
     "empty_bin": (_ALL, lambda store, name: store.empty_bin(name)),
+    "forget_person": (_ALL, lambda store, name: _forget_guest(store)),
 }
 # Which show nothing, or nothing of what somebody may not see, to whom it may be.
 ANYBODYS = {"open", "close", "ping", "acting_as", "datasets", "api_jobs", "may"}
@@ -378,6 +385,24 @@ def test_a_log_that_somebody_changed_past_the_triggers_is_found_out(empty: Setti
         assert store.access.verify_log() == (1, changed)
 
 
+def test_a_log_without_hashes_does_not_hold(empty: Settings) -> None:
+    with Store.open(empty) as store:
+        for role in (Role.VIEWER, Role.LEAD):
+            store.access.make_token("key", role, None)
+        with store.database.writing() as changing:
+            off, on = _LOG_OPENED[changing.dialect.name]
+            for statement in (off, "UPDATE access_log SET hash = NULL", on):
+                changing.execute(text(statement))
+        first = store.access.verify_log()
+        assert first[0] == 0
+        assert first[1]
+        with store.database.writing() as changing:  # as an upgrade does
+            rewrite_log(changing)
+        assert store.access.verify_log() == (2, 0)
+        with pytest.raises(StoreError, match="append-only"), store.database.writing() as changing:
+            changing.execute(text("UPDATE access_log SET about = 'x'"))
+
+
 def test_an_invited_name_waits_for_its_person(filled: Store) -> None:
     """So that a plan may name people before they come; strangers do not take their place."""
     soon = datetime.now(UTC) + timedelta(days=1)
@@ -424,14 +449,17 @@ def test_a_browser_opens_its_invitation_again_and_another_device_by_another_link
 
 def test_the_owners_link_leads_all_and_an_older_one_opens_nothing(filled: Store) -> None:
     end = datetime.now(UTC) + timedelta(days=1)
-    old, new = (filled.access.owners_link(end) for _ in range(2))
+    (old, ends_none), (new, ends_old) = (filled.access.owners_link(end) for _ in range(2))
+    assert (ends_none, ends_old) == (False, True)
     assert filled.access.accept(old) is None
     cookie = filled.access.accept(new)
     assert cookie is not None
     owner = filled.access.bearer(cookie, "invitation")
     assert owner is not None
     assert owner.may(Permission.ADMINISTER)
-    later = filled.access.accept(filled.access.owners_link(end))  # the next start of the server
+    link, ends_others = filled.access.owners_link(end)  # the next start of the server
+    assert not ends_others
+    later = filled.access.accept(link)
     same = filled.access.bearer(str(later), "invitation")
     assert same is not None
     assert same.subject == owner.subject
@@ -464,12 +492,24 @@ def test_a_role_goes_with_its_dataset_for_good_and_no_other_one_inherits_it(
     assert filled.acting_as(filled.access.actor("oidc:1")).datasets() == []
 
 
-def test_a_backup_has_roles_and_no_keys(settings: Settings, filled: Store, empty: Settings) -> None:
+def test_a_backup_has_roles_invitations_and_the_log_and_no_keys(
+    settings: Settings, filled: Store, empty: Settings
+) -> None:
     _anna(filled, Role.VIEWER, None)
+    end = datetime.now(UTC) + timedelta(days=1)
+    used, unused = (
+        filled.access.make_token("invitation", Role.ANNOTATOR, "ours", expires=end)
+        for _ in range(2)
+    )
+    cookie = str(filled.access.accept(used))
     key = filled.access.make_token("key", Role.LEAD, None)
     back_up(settings.home / "all.zip", settings)
     restore(settings.home / "all.zip", empty, replace=True)
     with Store.open(empty) as again:
+        assert again.access.verify_log() == filled.access.verify_log()
+        assert again.access.bearer(cookie, "invitation")
+        assert again.access.accept(unused)
+        assert again.access.verify_log()[1] == 0
         assert [each.role for each in again.access.granted()] == [Role.VIEWER]
         assert again.access.actor("oidc:1").name == "Anna"
         if empty.database_url != settings.database_url:

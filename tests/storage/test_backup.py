@@ -18,7 +18,7 @@ from rebuilt import rebuilt
 
 from spanlab.base.errors import InputError, StoreError
 from spanlab.base.settings import Settings
-from spanlab.data.backup import back_up, restore, sweep_restores
+from spanlab.data.backup import back_up, restore
 from spanlab.memory.store import MemoryStore
 from spanlab.oplog.operations import SentOperation, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, QueueQuery, Record, Role, Status
@@ -246,7 +246,9 @@ def test_a_damaged_backup_is_refused_and_nothing_is_stored(
     assert not (tmp_path / "new.db").exists()
 
 
-def test_what_a_killed_restore_left_is_swept_and_one_under_way_is_not(tmp_path: Path) -> None:
+def test_what_a_killed_restore_left_is_swept_by_the_next_command_and_one_under_way_is_not(
+    tmp_path: Path,
+) -> None:
     killed = (
         "import fcntl, os, pathlib, signal, sys;"
         "folder = pathlib.Path(sys.argv[1]); folder.mkdir();"
@@ -259,6 +261,8 @@ def test_what_a_killed_restore_left_is_swept_and_one_under_way_is_not(tmp_path: 
     used.mkdir()
     with (used / "in-use").open("xb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        sweep_restores(tmp_path)
+        Store.open(
+            Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'mine.db'}")
+        ).close()
     assert not left.exists()
     assert used.exists()

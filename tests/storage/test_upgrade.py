@@ -97,11 +97,12 @@ def test_a_stored_database_opens_with_its_data(empty: Settings, revision: str) -
     """All of a database that an earlier commit wrote; its queues are as if made anew.
 
     75cc3f0 wrote 0016, 71fc086 made 0021 of it and gave somebody a role; later ones made
-    0022, 0023, 0024 and 0025 of that.
+    0022, 0023, 0024, 0025 and 0026 of that.
     """
     stored = _restored(empty, revision)
     with Store.open(stored) as store:
         assert len(store.access.granted()) == (revision != "0016")
+        assert store.access.verify_log() == (int(revision != "0016"), 0)
         assert [(dataset.name, dataset.n_items) for dataset in store.datasets()] == [
             ("samples", 8),
             ("d", 25),

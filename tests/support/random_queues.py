@@ -42,7 +42,8 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import Store
-from spanlab.storage.datasets import copy_as_gold, gold_name
+from spanlab.storage.annotators import gold_name
+from spanlab.storage.datasets import copy_as_gold
 from spanlab.text.labels import disagreement
 
 _WORDS = ("tower", "bridge", "harbour", "built", "metres", "keeper", "storm", "light", "red")

@@ -81,7 +81,7 @@ def test_one_person_takes_half_at_most_and_all_together_no_more_than_there_is(
 
 def _arrive(store: Store, role: Role) -> str:
     link = (
-        store.access.owners_link(in_days(1))
+        store.access.owners_link(in_days(1)).token
         if role is Role.LEAD
         else store.access.make_token("invitation", role, "ours", expires=in_days(1))
     )

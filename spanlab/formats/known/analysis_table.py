@@ -25,7 +25,7 @@ from spanlab.base.errors import InputError
 from spanlab.formats.known import jsonl
 from spanlab.formats.limits import too_large, weight
 from spanlab.formats.reader import WrittenDataset
-from spanlab.output.csv_text import write_rows
+from spanlab.output.csv_text import further_columns, write_rows
 from spanlab.schema import Annotation, DatasetSettings, Item, Question, Record, Responses, Span
 
 SAID = (
@@ -104,7 +104,7 @@ def annotation_columns(annotation: Annotation) -> dict[str, Any]:
 def csv_chunks(records: Iterable[Record], settings: DatasetSettings) -> Iterator[bytes]:
     """Yield the rows of each record as CSV; the header comes with the first."""
     questions = settings.questions
-    columns = _columns(questions)
+    columns = (*_columns(questions), *further_columns())
     header = [columns]
     for record in records:
         text = io.StringIO(newline="")

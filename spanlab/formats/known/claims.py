@@ -46,7 +46,7 @@ from spanlab.formats.reader import (
     parse_list,
 )
 from spanlab.formats.verdict_words import verdict_of
-from spanlab.output.csv_text import write_rows
+from spanlab.output.csv_text import further_columns, write_rows
 from spanlab.output.figures import counted
 from spanlab.schema import (
     HALLUCINATED,
@@ -296,7 +296,7 @@ _OF_JUDGES: Final = frozenset(COLUMNS) - frozenset(_ClaimLine.model_fields) - {"
 
 def chunks(records: Iterable[Record]) -> Iterator[bytes]:
     """Yield each record's claims as rows, of all its annotations; empty bytes if it has none."""
-    yield Preamble(_csv_bytes([COLUMNS]))
+    yield Preamble(_csv_bytes([(*COLUMNS, *further_columns())]))
     for record in records:
         lines = [
             _cells(claim, record.item, annotation, rejected=rejected)

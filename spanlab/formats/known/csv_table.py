@@ -17,7 +17,7 @@ from spanlab.formats.known.analysis_table import CellsRow, csv_chunks, is_table
 from spanlab.formats.known.tabular import CELL, TableReader
 from spanlab.formats.limits import too_large
 from spanlab.formats.reader import FormatEntry
-from spanlab.output.csv_text import as_written
+from spanlab.output.csv_text import UNGUARDED, as_written
 
 _DELIMITERS = ",;\t|"
 _END = "\0\0the end\0\0"  # a line after the last one, which a quote that is open takes in
@@ -52,9 +52,13 @@ class CsvReader(TableReader):
                 if len(cells) > len(columns):
                     width = f"{len(cells)} cells, the header {len(columns)}"
                     raise self._error(f"this row has {width}", line)
-                written = map(as_written, cells) if self.is_ours(columns) else cells
+                is_guarded = self.is_ours(columns) and UNGUARDED not in columns
+                written = map(as_written, cells) if is_guarded else cells
                 filled = [*written, *[""] * (len(columns) - len(cells))]
-                yield CellsRow(line, dict(zip(columns, filled, strict=True)))
+                row = dict(zip(columns, filled, strict=True))
+                if self.is_ours(columns):
+                    row.pop(UNGUARDED, None)
+                yield CellsRow(line, row)
 
     def _rows(self) -> Generator[_CsvRow]:
         """Yield the rows, the header first, without lines that are empty."""

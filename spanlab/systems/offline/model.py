@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from spanlab.base.errors import InputError
 from spanlab.base.settings import Settings
+from spanlab.formats.files import check_file
 from spanlab.systems.offline.features import AnswerFeatures
 from spanlab.systems.offline.lexicon import EMPTY, Lexicon, WordBackground
 from spanlab.systems.offline.links import Column
@@ -147,6 +148,7 @@ def load(path: Path = SHIPPED) -> OfflineModel:
 
 @lru_cache(maxsize=4)
 def _load(path: Path, _written: int, size: int) -> OfflineModel:
+    check_file(path)
     if size > _TOO_LONG:
         raise InputError("too large for a model", file=path, found=f"{size:,} bytes")
     return parse(path.read_bytes(), str(path))

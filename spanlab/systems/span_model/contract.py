@@ -16,6 +16,7 @@ from pydantic import Field, JsonValue, ValidationError
 
 from spanlab.base.errors import InputError, UsageError, unreadable
 from spanlab.base.fields import FrozenModel, message_of
+from spanlab.formats.files import check_file
 from spanlab.schema import Item
 from spanlab.systems.span_model import LETTUCEDETECT
 
@@ -77,6 +78,7 @@ def read_contract(name: str, item: Item, *, explain: bool = False) -> SpanContra
 
 
 def _from_file(path: Path) -> SpanContract:
+    check_file(path)
     try:
         text = path.read_text("utf-8")
         fields = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
