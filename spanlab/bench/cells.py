@@ -22,7 +22,7 @@ from spanlab.bench.plan import BenchCell, BenchPlan, alter_items, cells_of
 from spanlab.bench.scoring import best_annotators, score_predictions, write_predictions
 from spanlab.detection.file_run import FileRun
 from spanlab.detection.request import RunRequest
-from spanlab.detection.setup import prompt_hash, settings_of, setup_changes
+from spanlab.detection.setup import learnt_from, prompt_hash, settings_of, setup_changes
 from spanlab.detection.spec import Spec, specs_in
 from spanlab.formats import read, read_labels
 from spanlab.formats.files import replacing
@@ -31,7 +31,16 @@ from spanlab.formats.scoring import AnnotatorChooser
 from spanlab.measure.certificates import read_certificate
 from spanlab.models import Meter
 from spanlab.models.refusals import recall
-from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Record, Span, Status
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Interval,
+    Item,
+    Record,
+    Span,
+    Status,
+    answer_hash,
+)
 from spanlab.text.labels import ItemLabels
 
 _REASONS: Final = 20  # of failures, that a cell keeps
@@ -82,8 +91,9 @@ class CellRun:
         depends_on = self._dependencies(dataset, items, cell)
         file = prediction_file(self._plan, dataset.card, cell)
         began, before = time.monotonic(), self._meter.usage
+        taught = self._taught(items, cell)
         annotations: list[Annotation | None] = []
-        for annotation in self._annotations_of(dataset.card, items, cell):
+        for annotation in self._annotations_of(dataset.card, items, cell, taught):
             if self._stopped():
                 return None
             annotations.append(annotation)
@@ -104,6 +114,7 @@ class CellRun:
             "predictions": _sha_of(file),
             "n": scored.n,
             "failed": len(failed),
+            "learnt": sum(taught),
             "reasons": dict(list(failed.items())[:_REASONS]),
             "figures": scored.figures(dataset.card),
             "models": self._models(cell.detector),
@@ -127,13 +138,23 @@ class CellRun:
         sha = _sha_of(prediction_file(self._plan, dataset.card, cell))
         return content if content["predictions"] == sha else None
 
+    def _taught(self, items: list[BenchItem], cell: BenchCell) -> list[bool]:
+        """Say of each item whether a cell's detector learnt from it."""
+        specs = specs_in(cell.detector) if cell.detector else ()
+        learnt = frozenset[str]().union(*(learnt_from(spec, self._settings) for spec in specs))
+        return [bool(learnt) and answer_hash(bench_item.item) in learnt for bench_item in items]
+
     def _annotations_of(
-        self, card: DatasetCard, items: list[BenchItem], cell: BenchCell
+        self, card: DatasetCard, items: list[BenchItem], cell: BenchCell, taught: list[bool]
     ) -> Iterator[Annotation | None]:
         if cell.file is not None:
             yield from _read_annotations(card, items, cell.file)
         elif cell.detector is not None:
-            yield from self._detect(alter_items(items, cell.control), cell.detector)
+            altered = alter_items(items, cell.control)
+            others = (item for item, is_one in zip(altered, taught, strict=True) if not is_one)
+            found = self._detect(others, cell.detector)
+            for is_one in taught:
+                yield None if is_one else next(found)
         elif cell.control == "annotator":
             best = best_annotators(items)
             for item in items:

@@ -30,6 +30,7 @@ from spanlab.output.tables import (
     ResultTable,
     columns_of,
 )
+from spanlab.schema import set_aside_remark
 from spanlab.scoring.answer_scores import ANSWER_SCORES
 from spanlab.scoring.comparison import MeanDifference, holm
 from spanlab.scoring.files import SCORES, difference_cells
@@ -196,6 +197,11 @@ def _main(dataset: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
             "The best single annotator, of each language, is scored on their own items; their "
             "marks are part of the reference."
         )
+    remarks += [
+        set_aside_remark(row.cell.row, n)
+        for row in rows
+        if (n := row.contents[0].get("learnt"))  # earlier versions did not set aside
+    ]
     if dataset.changed:
         remarks.append(f"Files of another version than the card's: {named_ids(dataset.changed)}.")
     return ResultTable(

@@ -69,7 +69,7 @@ def overview_of(
         by: the field by which rates are grouped, as for ``rates``.
         settings: of the dataset.
     """
-    names = default_annotators(kinds) or tuple(kinds)
+    names = default_annotators(kinds, settings) or tuple(kinds)
     tally, worst = _DatasetTally(), WorstExamples(names)
     rates = RateTally(by, kinds, names)
     counted_records = _pass_counted(records, tally, rates, worst)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from hashlib import sha256
 from importlib.metadata import version
 from types import ModuleType
@@ -19,13 +20,13 @@ from spanlab.detection import DetectorEntry, installed
 from spanlab.detection.building import program_name
 from spanlab.detection.common.fit_options import FITTED
 from spanlab.detection.entry import entries, entry_of
-from spanlab.detection.fits import fit_named
+from spanlab.detection.fits import find_fit, fit_named
 from spanlab.detection.request import RunRequest
 from spanlab.detection.spec import DetectorSpec
 from spanlab.models.choice import OPENAI
 from spanlab.models.programs import ProgramRegistry
 from spanlab.models.refusals import recall
-from spanlab.schema import DatasetSettings, DetectorSetup, answer_hash
+from spanlab.schema import DatasetSettings, DetectorFit, DetectorSetup, answer_hash
 from spanlab.storage import Store
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _seen(store: Store, request: RunRequest, settings: Settings) -> Iterator[tup
     """Yield for each detector of a run the hashes of the dataset's answers that it learnt from."""
     own: frozenset[str] = frozenset()
     for spec in request.specs:
-        learnt = learnt_from(store, spec, settings)
+        learnt = learnt_from(spec, settings, partial(fit_named, store))
         if learnt and not own:
             own = frozenset(
                 answer_hash(record.item) for record in store.records(request.dataset, annotators=())
@@ -129,10 +130,17 @@ def _seen(store: Store, request: RunRequest, settings: Settings) -> Iterator[tup
         yield tuple(sorted(learnt & own))
 
 
-def learnt_from(store: Store, spec: DetectorSpec, settings: Settings) -> frozenset[str]:
+def learnt_from(
+    spec: DetectorSpec, settings: Settings, fit_of: Callable[[str, str], DetectorFit] = find_fit
+) -> frozenset[str]:
     """Return the ``answer_hash`` of all answers that a detector learnt from, as far as is known.
 
     That is by its trained model, its fit, and its tuned prompt with those that it began from.
+
+    Args:
+        spec: the detector.
+        settings: where tuned prompts are.
+        fit_of: finds a fit by its name and its detector's.
 
     Raises:
         NotFoundError: it has no such fit or tuned prompt.
@@ -142,7 +150,7 @@ def learnt_from(store: Store, spec: DetectorSpec, settings: Settings) -> frozens
     options = entry.options.model_validate(spec.options)
     learnt = set(entry.learnt(options))
     if fitted := getattr(options, FITTED, ""):
-        learnt.update(fit_named(store, fitted, spec.detector).learnt_from)
+        learnt.update(fit_of(fitted, spec.detector).learnt_from)
     programs, name = ProgramRegistry(settings.programs), program_name(spec, settings)
     while name is not None:
         program = programs.load(name)

@@ -32,6 +32,7 @@ from spanlab.schema import (
     HALLUCINATED,
     Annotation,
     AnnotatorKind,
+    DatasetSettings,
     DatasetSummary,
     Record,
     Relations,
@@ -96,7 +97,7 @@ def rates(
     """
     summary = summary_of(store, dataset)
     kinds = summary.kinds
-    names = tuple(annotators) or default_annotators(kinds)
+    names = tuple(annotators) or default_annotators(kinds, summary.settings)
     if not names:
         names_known = ", ".join(kinds) or "none yet"
         raise UsageError(f"say whose labels count; {dataset!r} has the annotators: {names_known}")
@@ -236,11 +237,15 @@ class RateTally:
         )
 
 
-def default_annotators(kinds: Mapping[str, AnnotatorKind]) -> tuple[str, ...]:
+def default_annotators(
+    kinds: Mapping[str, AnnotatorKind], settings: DatasetSettings | None = None
+) -> tuple[str, ...]:
     """Return the annotators whose labels count by default.
 
     Args:
         kinds: the kind of each annotator, by name.
+        settings: of the dataset: with a measurement or check items, those count whose reviews are
+            measured, so that rates and measurement are of the same labels.
 
     Returns:
         The gold labels, of several the adjudicated ones, and all people, who count where an item
@@ -249,10 +254,15 @@ def default_annotators(kinds: Mapping[str, AnnotatorKind]) -> tuple[str, ...]:
     """
     by_kind = {kind: tuple(name for name in kinds if kinds[name] is kind) for kind in AnnotatorKind}
     gold = by_kind[AnnotatorKind.GOLD]
+    plan = settings and settings.measurement
+    if people := by_kind[AnnotatorKind.PERSON]:
+        if plan and (reviewers := tuple(name for name in plan.reviewers if name in kinds)):
+            return reviewers
+        if ADJUDICATED in gold or plan or (settings and settings.known):
+            gold = tuple(name for name in gold if name == ADJUDICATED)
+        return (*gold, *people) if len(gold) == 1 else people
     if ADJUDICATED in gold:
         gold = (ADJUDICATED,)
-    if people := by_kind[AnnotatorKind.PERSON]:
-        return (*gold, *people) if len(gold) == 1 else people
     for kind in (AnnotatorKind.GOLD, AnnotatorKind.VOTE, AnnotatorKind.DETECTOR):
         names = gold if kind is AnnotatorKind.GOLD else by_kind[kind]
         if len(names) == 1:

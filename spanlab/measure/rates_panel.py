@@ -39,9 +39,7 @@ def show_rates(summary: DatasetSummary) -> None:
         names = choose_annotators(
             summary.annotators,
             key=f"rates-{summary.name}",
-            default=default_annotators(
-                {annotator.name: annotator.kind for annotator in summary.annotators}
-            ),
+            default=default_annotators(summary.kinds, summary.settings),
             label="Annotators",
         )
     if not names:

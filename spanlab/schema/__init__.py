@@ -50,6 +50,7 @@ from spanlab.schema.datasets import (
     MeasurementPlan,
     SpanLabel,
     UndecidedRule,
+    set_aside_remark,
 )
 from spanlab.schema.fits import DetectorFit, answer_hash
 from spanlab.schema.item import UNDETERMINED, Item, Passage, Retrieval
@@ -226,6 +227,7 @@ __all__ = [
     "relations_of",
     "renumbered",
     "roots_of",
+    "set_aside_remark",
     "storable",
     "storable_escapes",
     "storable_json",

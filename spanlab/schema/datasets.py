@@ -432,8 +432,12 @@ class LearntAnswers:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What was set aside, a sentence for each annotator."""
-        return tuple(
-            f"{name} learnt from {n:,} of these answers: they are set aside, as they say nothing "
-            "of how it does on others."
-            for name, n in sorted(self.counts.items())
-        )
+        return tuple(set_aside_remark(name, n) for name, n in sorted(self.counts.items()))
+
+
+def set_aside_remark(name: str, n: int) -> str:
+    """Say that ``n`` answers from which a detector learnt were set aside."""
+    return (
+        f"{name} learnt from {n:,} of these answers: they are set aside, as they say nothing of "
+        "how it does on others."
+    )

@@ -14,7 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tuned_programs import tuned_program
 
+from spanlab.base.settings import Settings
+from spanlab.formats import read
+from spanlab.models.programs import ProgramRegistry
+from spanlab.schema import answer_hash
 from spanlab.testing import ModelRequest, ModelServer, say, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -205,6 +210,32 @@ def test_a_spent_budget_leaves_cells_undone_until_the_command_is_run_again(
     assert done.returncode == 0, done.stderr
     assert model_server.count == 6
     assert list(figures(tmp_path / "table")) == ["ucsc-extract", "ucsc-extract: no passages"]
+
+
+def test_a_detector_is_not_scored_on_what_its_prompt_was_tuned_on(
+    spanlab: Run, tmp_path: Path, items: Path, card: Path, model_server: ModelServer
+) -> None:
+    model_server.script(lambda ask: say_fields(parts=[]))
+    environ = {name: os.environ[name] for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY")}
+    answers = [record.item for record in read(items)]
+    programs = ProgramRegistry(Settings(home=tmp_path / "home").programs)
+    for name, taught in (("two", answers[:2]), ("all", answers)):
+        learnt_from = tuple(answer_hash(item) for item in taught)
+        programs.save(tuned_program(name).model_copy(update={"learnt_from": learnt_from}))
+    command = ["bench", "--data", ".", "--cards", str(card), "--dataset", "towers"]
+    command += ["--detector", "ucsc-extract", "--model", "scripted", "--controls", "nothing"]
+    done = spanlab(*command, "-o", "two", "--program", "two", **environ)
+    assert done.returncode == 0, done.stderr
+    rows = figures(tmp_path / "two")
+    assert (rows["ucsc-extract"]["Items"], rows["mark nothing"]["Items"]) == ("1", "3")
+    assert float(rows["ucsc-extract"]["IoU"]) == 0  # of the third; it is right on the second
+    assert model_server.count == 1  # nothing is asked of what is not scored
+    told = (tmp_path / "two/table.md").read_text(encoding="utf-8")
+    assert "ucsc-extract learnt from 2 of these answers: they are set aside" in told
+    assert spanlab("bench", "--check", "two", **environ).returncode == 0
+    done = spanlab(*command, "-o", "all", "--program", "all", **environ)
+    assert done.returncode == 0, done.stderr
+    assert figures(tmp_path / "all")["ucsc-extract"]["Items"] == "0"
 
 
 def test_verdicts_on_claims_are_scored_in_the_form_of_their_task(

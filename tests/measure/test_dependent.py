@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import run_here
-from measured_data import ANSWER, filled, said
+from measured_data import ANSWER, filled, items, said
 
 from spanlab.base.settings import Settings
+from spanlab.data.export_choice import ExportChoice
+from spanlab.data.exporting import overview_dataset
 from spanlab.detection.fits import keep_fit
 from spanlab.detection.request import RunRequest
 from spanlab.detection.setup import note_setups
@@ -22,7 +24,7 @@ from spanlab.measure.certificates import certify
 from spanlab.measure.measurement import measure
 from spanlab.measure.powered import PeopleSpread, Population, ReviewedSample, estimate_rate
 from spanlab.measure.rate_tally import rates
-from spanlab.measure.sample import measurement_queue
+from spanlab.measure.sample import MeasuredItems, measurement_queue
 from spanlab.models.programs import ProgramRegistry
 from spanlab.schema import (
     Annotation,
@@ -30,6 +32,7 @@ from spanlab.schema import (
     DetectorFit,
     DetectorSetup,
     Item,
+    MeasurementPlan,
     Record,
     Span,
     TunedPredictor,
@@ -111,6 +114,46 @@ def test_others_reviews_say_how_a_detector_does_that_learnt_from_some(store: Sto
     assert quality["specificity"]["low"] < quality["specificity"]["high"]
 
 
+def sampled(n: int, taught: int, *, flipped: bool = False, **plan: object) -> MeasuredItems:
+    """The first n of 240 reviewed; the judge learnt from the first of them, and may err there."""
+    chosen = MeasurementPlan.model_validate({"annotator": "judge", **plan})
+    records = items(240, truth)
+    order = [item.item_id for item in MeasuredItems(records, chosen).items]
+    learnt, done = set(order[:taught]), set(order[:n])
+
+    def as_planned(record: Record) -> Record:
+        judged, name = record.annotations[0], record.item.id
+        if name in learnt:
+            right = truth(int(name[1:]))
+            judged = said("judge", right != flipped, 0.9)
+        people = (said("anna", truth(int(name[1:]))),) if name in done else ()
+        return record.model_copy(update={"annotations": (judged, *people)})
+
+    known = {answer_hash(record.item) for record in records if record.item.id in learnt}
+    return MeasuredItems(map(as_planned, records), chosen, known)
+
+
+def test_ten_reviews_of_other_answers_are_needed_before_marks_count() -> None:
+    few, enough = sampled(60, 51), sampled(60, 50)
+    assert few.estimate() == few.estimate(alone=True)
+    assert enough.estimate() != enough.estimate(alone=True)
+
+
+def test_with_uneven_odds_marks_do_not_count_where_answers_taught_a_detector() -> None:
+    found = sampled(120, 30, design="uncertainty")
+    assert found.estimate() == found.estimate(alone=True)
+    untaught = sampled(120, 0, design="uncertainty")
+    assert untaught.estimate() != untaught.estimate(alone=True)
+
+
+def test_what_a_detector_says_of_answers_that_taught_it_changes_no_rate() -> None:
+    for plan in ({}, {"by": "meta.model"}):
+        right, wrong = sampled(120, 60, **plan), sampled(120, 60, flipped=True, **plan)
+        assert right.estimate() == wrong.estimate()
+        for group in right.groups:
+            assert right.estimate(group) == wrong.estimate(group)
+
+
 def test_scores_and_agreement_set_aside_what_a_detector_learnt_from(
     store: Store, tmp_path: Path
 ) -> None:
@@ -186,6 +229,44 @@ def test_a_run_notes_which_answers_its_fit_and_its_prompt_were_made_by(
     noted = store.settings("mine")
     assert noted.learnt_by(["offline"]) == {hashes[0]}
     assert noted.learnt_by(["ucsc-extract"]) == {hashes[1], hashes[2]}  # its parent's, too
+
+
+# One quantity, one figure -------------------------------------------------------------------
+
+
+def test_rates_measurement_and_report_count_the_same_labels(store: Store, tmp_path: Path) -> None:
+    filled(store, "d", truth, 40, 40, by="meta.model")
+    gold = said("anna", marked=True).model_copy(
+        update={"annotator": "key", "kind": AnnotatorKind.GOLD}
+    )
+    store.save_annotations("d", [(f"i{at}", gold) for at in (0, 1, 2, 3, 5)])
+    home = {"SPANLAB_HOME": str(tmp_path / "home")}
+
+    def means() -> dict[str, list[float]]:
+        measured = json.loads(run_here(["measure", "d", "--json"], tmp_path, home).stdout)
+        counted = json.loads(
+            run_here(["rates", "d", "--by", "meta.model", "--json"], tmp_path, home).stdout
+        )
+        overview = overview_dataset(store, "d", ExportChoice())
+        assert overview.rates
+        return {
+            "measure": [group["finite"]["mean"] for group in measured["groups"][1:]],
+            "rates": [group["answers"]["mean"] for group in counted["groups"]],
+            "report": [group.rates.answers.mean for group in overview.rates.groups],
+        }
+
+    # Anna's own words count, also where the file has others: she is the one who is measured by.
+    found = means()
+    assert found["measure"] == pytest.approx([0.5, 0.0]) or found["measure"] == [0.0, 0.5]
+    assert found["rates"] == pytest.approx(found["measure"])
+    assert found["report"] == pytest.approx(found["measure"])
+    plan = MeasurementPlan(annotator="judge", by="meta.model", reviewers=("bert",))
+    store.save_annotations("d", [(f"i{at}", said("bert", truth(at) or at < 4)) for at in range(40)])
+    store.change_settings("d", lambda old: old.model_copy(update={"measurement": plan}))
+    found = means()
+    assert sum(found["measure"]) == pytest.approx(0.65)
+    assert found["rates"] == pytest.approx(found["measure"])
+    assert found["report"] == pytest.approx(found["measure"])
 
 
 # What answers have in common -----------------------------------------------------------------
