@@ -25,12 +25,15 @@ from spanlab.formats.chats import (
 )
 from spanlab.formats.quotes import find_quote, span_at
 from spanlab.formats.reader import (
+    NoAnswer,
+    as_passage,
     has_text,
     input_error,
     parse_list,
     parse_object,
     passages_of,
     text_of,
+    whole,
     within,
 )
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Passage, Probability, Span
@@ -48,21 +51,24 @@ class _GivenSpan(BaseModel):
 
 
 def is_extent(value: object) -> bool:
-    """Say whether a value is ``[start, end]`` or, as doccano writes it, with a label behind."""
+    """Say whether a value is ``[start, end]``, with a label or probability behind it or not."""
     if not isinstance(value, list) or len(value) not in (2, 3):
         return False
-    return all(isinstance(n, int) for n in value[:2]) and all(
-        isinstance(label, str) for label in value[2:]
-    )
+    are_places = all(isinstance(whole(place), int) for place in value[:2])
+    return are_places and all(isinstance(more, str | int | float) for more in value[2:])
 
 
 def _as_extent(value: object) -> object:
     if isinstance(value, list) and len(value) in (2, 3):
-        return dict(zip(("start", "end", "label"), value, strict=False))
+        more = "label" if isinstance(value[-1], str) else "prob"
+        return dict(zip(("start", "end", more), value, strict=False))
     if not isinstance(value, dict):
         return value
+    if isinstance(inner := value.get("span"), dict):  # PubAnnotation
+        value = {**value, **inner}
     found = {
-        ours: next((value[n] for n in names if n in value), None) for ours, names in _AS.items()
+        ours: next((value[n] for n in names if isinstance(value.get(n), _PLAIN)), None)
+        for ours, names in _AS.items()
     }
     named = {**value, **{ours: known for ours, known in found.items() if known is not None}}
     start, text = named.get("start"), named.get("text")
@@ -73,9 +79,12 @@ def _as_extent(value: object) -> object:
     return named
 
 
+_PLAIN: Final = (str, int, float)
+
 # What others call the fields of a span: RAGTruth, doccano, LettuceDetect, factgenie, spaCy, UIMA.
 _AS: Final = {
-    "label": ("label", "label_type", "type", "category", "entity"),
+    "text": ("text", "span", "quote", "substring", "phrase"),
+    "label": ("label", "label_type", "type", "category", "entity", "obj"),
     "start": ("start", "start_offset", "startOffset", "start_char", "char_start", "begin"),
     "end": ("end", "end_offset", "endOffset", "end_char", "char_end", "finish"),
     "prob": ("prob", "probability", "confidence"),
@@ -173,7 +182,10 @@ def answer_in(value: Any, column: str) -> str | None:
         return answer_in(value[0], column) if value else None
     if is_message(value):
         return text_of_message(value)
-    return text_of_reply(value) or text_of(value)
+    text = text_of_reply(value)
+    if not text and isinstance(value, Mapping) and _OF_REPLIES & value.keys():
+        raise NoAnswer("the model's reply has no text", field=column)
+    return text or text_of(value)
 
 
 def _parse_object(value: Any) -> Any:
@@ -254,17 +266,43 @@ def _is_piece(value: Mapping[str, Any]) -> bool:
 
 
 def cited_in(value: Any) -> Iterator[Passage]:
-    """Yield what a reply cites, or found before it: citations of Anthropic's, files of OpenAI's."""
+    """Yield what a reply of a model's API cites, or found before it."""
     if isinstance(value, list):
         for part in value:
             yield from cited_in(part)
     elif isinstance(value, Mapping):
-        found = value.get("results") if value.get("type") == "file_search_call" else [value]
-        if found != [value] or isinstance(value.get("cited_text"), str):
-            yield from passages_of([part for part in found or () if has_text(part)], "results")
-            return
-        for inner in value.values():
+        found = [part for part in _found_for(value) if has_text(as_passage(part))]
+        yield from passages_of(found, "results")
+        for inner in value.values() if not found else ():
             yield from cited_in(inner)
+
+
+_LISTED: Final = (
+    *("retrievedReferences", "retriever_resources", "source_nodes", "source_documents"),
+    "search_results",
+)
+
+
+def _found_for(value: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield what an object of a reply says was found.
+
+    That is a citation of Anthropic's, files of OpenAI's, a source or the documents of Cohere's, a
+    chunk of Google's, citations of Azure's, and lists of Bedrock, Dify, LlamaIndex and Perplexity.
+    """
+    if isinstance(value.get("cited_text"), str):
+        yield value
+    elif value.get("type") == "file_search_call":
+        yield from value.get("results") or ()
+    lists = [value.get(name) for name in _LISTED]
+    if isinstance(value.get("citations"), list):
+        lists.append(value.get("documents"))
+    if isinstance(context := value.get("context"), Mapping):
+        lists.append(context.get("citations"))
+    for listed in lists:
+        yield from listed if isinstance(listed, list) else ()
+    for name in ("document", "tool_output", "retrievedContext"):
+        if isinstance(value.get(name), Mapping) and ("type" in value or name != "document"):
+            yield value[name]
 
 
 _SAID: Final = ("model", "usage", "finish_reason", "stop_reason")  # of a reply, beside its text
@@ -389,14 +427,18 @@ def gold_in(value: Any, column: str, answer: str) -> Annotation | None:
     if isinstance(labels, str):
         labels = _json(labels, column)
     claims: tuple[Claim, ...] = ()
-    if isinstance(labels, list) and labels and all(isinstance(text, str) for text in labels):
-        placed = [text for text in labels if text and answer.count(text) == 1]
+    if quotes := _quotes_in(labels):
+        placed = _places_of([str(quote["text"]) for quote in quotes], answer)
         claims = tuple(
-            Claim(text=text, verdict="not-supported")
-            for text in labels
-            if text.strip() and text not in placed
+            Claim(text=quote["text"], verdict="not-supported")
+            for quote, start in zip(quotes, placed, strict=True)
+            if start is None and quote["text"].strip()
         )
-        labels = [[answer.index(text), answer.index(text) + len(text)] for text in placed]
+        labels = [
+            {**quote, "start": start, "end": start + len(quote["text"])}
+            for quote, start in zip(quotes, placed, strict=True)
+            if start is not None
+        ]
     spans = spans_in(labels, column, answer)
     return Annotation(
         annotator="gold",
@@ -405,6 +447,35 @@ def gold_in(value: Any, column: str, answer: str) -> Annotation | None:
         spans=spans,
         claims=claims,
     )
+
+
+def _quotes_in(labels: Any) -> list[dict[str, Any]]:
+    """Return the objects of a list that are texts, or have one and no place; none of another."""
+    quotes: list[dict[str, Any]] = []
+    for part in labels if isinstance(labels, list) else ():
+        quote = _as_extent({"text": part} if isinstance(part, str) else part)
+        if not (isinstance(quote, dict) and is_quote(quote)):
+            return []
+        quotes.append(quote)
+    return quotes
+
+
+def is_quote(value: object) -> bool:
+    """Say whether a value is an object with a marked text and without its place."""
+    place = _as_extent(value)
+    if not isinstance(place, dict) or not isinstance(place.get("text"), str):
+        return False
+    return {"start", "end"}.isdisjoint(place)
+
+
+def _places_of(texts: Sequence[str], answer: str) -> list[int | None]:
+    """Return where each text stands in an answer; None for one that is not there, or more often.
+
+    Texts that are listed as often as they stand there are each of these places, in their order.
+    """
+    found = {text: [m.start() for m in re.finditer(re.escape(text), answer)] for text in texts}
+    is_placed = {text: text and len(found[text]) == texts.count(text) for text in found}
+    return [found[text].pop(0) if is_placed[text] else None for text in texts]
 
 
 def spans_in(value: Any, field: str, answer: str) -> tuple[Span, ...]:

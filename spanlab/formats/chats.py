@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from pydantic_core import to_json
 
 from spanlab.base.errors import InputError
-from spanlab.formats.reader import as_passage, has_text, parse_list, passages_of
+from spanlab.formats.reader import NoAnswer, as_passage, has_text, parse_list, passages_of
 
 USER, MODEL, TOOL = "User", "Assistant", "Tool"
 
@@ -221,6 +221,8 @@ def turn_of(value: Any, field: str, number: int | None = None) -> ChatTurn:
             "this is not a chat", field=field, found=value, expected="a list of messages with roles"
         )
     answers = answers_in(value)
+    if not answers and value and _calls_tool(value[-1]):
+        raise NoAnswer("the model calls a tool and says nothing", field=field)
     if not answers:
         raise InputError(
             "the model says nothing in this chat",
@@ -240,6 +242,17 @@ def turn_of(value: Any, field: str, number: int | None = None) -> ChatTurn:
     passages = tuple(dict.fromkeys(found))
     is_whole = len(value) == 1 + len(talk) <= 2
     return ChatTurn(_question(talk), text_of_message(value[at]), passages, is_whole)
+
+
+_CALLS: Final = frozenset(("function", "function_call", "tool_use", "tool_call", "tool-call"))
+
+
+def _calls_tool(message: Mapping[str, Any]) -> bool:
+    """Say whether a message, or a part of it, is a call of a tool."""
+    content = message.get("content")
+    parts = [part for part in content if isinstance(part, Mapping)] if content else []
+    called = any(message.get(name) for name in ("tool_calls", "function_call"))
+    return called or message.get("type") in _CALLS or any(map(_calls_tool, parts))
 
 
 # Where a message has what was found for it.

@@ -11,11 +11,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Final
 
 from spanlab.base.errors import InputError, UsageError
-from spanlab.formats.cells import asked_in, chat_in, is_cited, is_extent, is_reply, is_span
+from spanlab.formats.cells import (
+    asked_in,
+    chat_in,
+    is_cited,
+    is_extent,
+    is_quote,
+    is_reply,
+    is_span,
+)
 from spanlab.formats.chats import (
     HOLDS,
     alternating,
@@ -89,6 +98,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BETWEEN = re.compile(r"[\W_]+")
 
 
+@lru_cache(1 << 17)
 def words_of(name: str) -> str:
     """Return the words of a column's name in small letters, with a space between."""
     return " ".join(_BETWEEN.split(_CAMEL.sub(" ", name).lower())).strip()
@@ -97,12 +107,16 @@ def words_of(name: str) -> str:
 # Names in other languages than English; "question" and "source" are French, too.
 _ELSEWHERE: Final = {
     "question": "frage fråga pregunta domanda pergunta otázka galdera kysymys vraag pytanie soru "
+    "spørgsmål spørsmål întrebare kérdés pertanyaan ερώτηση питання שאלה "
     "вопрос سؤال السؤال سوال پرسش प्रश्न सवाल 问题 問題 質問 질문",
     "answer": "antwort svar réponse reponse respuesta risposta resposta odpověď erantzuna vastaus "
-    "antwoord odpowiedź cevap yanıt ответ إجابة الإجابة جواب الجواب پاسخ उत्तर जवाब 回答 答案 답변",
-    "passages": "kontext quelle quellen källa contexte contexto fuente fuentes contesto "
-    "fonte fonti zdroj testuingurua iturria konteksti lähde bron źródło kaynak контекст "
-    "источник سياق السياق مصدر المصدر منبع संदर्भ स्रोत 上下文 来源 參考 参考 文脈 根拠 문맥 출처",
+    "antwoord odpowiedź cevap yanıt răspuns válasz jawaban απάντηση відповідь תשובה "
+    "ответ إجابة الإجابة جواب الجواب پاسخ उत्तर जवाब 回答 答案 답변",
+    "passages": "kontext contexte contexto contesto testuingurua konteksti kontekst konteks "
+    "контекст הקשר سياق السياق संदर्भ 上下文 文脈 문맥",
+    "source": "quelle quellen källa fuente fuentes fonte fonti zdroj iturria lähde bron źródło "
+    "kaynak kilde kilder sursă forrás sumber πηγή источник джерело מקור مصدر المصدر منبع स्रोत "
+    "来源 參考 参考 根拠 출처",
 }
 
 
@@ -141,7 +155,8 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
         *_elsewhere("question"),
     ),
     "answer": (
-        *("model output text", "sample score score prediction"),  # of HELM and EvalScope
+        # of Mu-SHROOM, HELM, EvalScope and SQuAD
+        *("model output text", "sample score score prediction", "prediction text"),
         *(name for name in _cross(_MODEL, _ANSWERS) if name not in _QUOTES),
         *("filtered resps", "resps", "prediction", "predicted", "pred", "response", "output"),
         *("outputs", "completion", "generation", "generated", "reply", "replies", "hypothesis"),
@@ -163,10 +178,19 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
         *("article", "facts", "premise", "reference contexts", "reference context", "results"),
         *("grounding", "retrieval result", "wiki bio text", "ctxs", "positive ctxs"),
         *("gold contexts", "gold context", "gold passages", "gold documents"),
+        *("retrieved", "matches", "hits"),
         *_elsewhere("passages"),
+        *_elsewhere("source"),
     ),
     "spans": (
-        *("spans", "soft labels", "hallucinations", "hallucination spans", "hallucination labels"),
+        *(
+            "denotations",
+            "spans",
+            "soft labels",
+            "hallucinations",
+            "hallucination spans",
+            "hallucination labels",
+        ),
         *_QUOTES,
         *("labels", "hard labels", "label", "entities", "annotations"),
     ),
@@ -345,23 +369,23 @@ def _guess(
     """Return the column that is likeliest a field's; None if none is likely."""
     if field == "answer" and samples and all(map(is_said_by_model, samples)):
         return next((name for name in HOLDS if name in samples[0]), None)
-    names = list(_names(paths_found, field))
+    named: dict[str, list[str]] = {}
+    for words, column in _names(paths_found, field):
+        named.setdefault(words, []).append(column)
     for name in COMMON[field]:
-        for words, column in names:
-            if words == name and _can_hold(field, column, samples):
+        for column in named.get(name, ()):
+            if _can_hold(field, column, samples):
                 return column
-            if words == name in _SEVERAL and field == "answer" and _are_several(column, samples):
+            if name in _SEVERAL and field == "answer" and _are_several(column, samples):
                 return None  # what has a weaker name is what the answers are about
     if field == "answer":  # some name a column of answers by its model
-        named = next((column for column in paths_found if model_in(column)), None)
-        if named is not None:
-            return named
+        by_model = next((column for column in paths_found if model_in(column)), None)
+        if by_model is not None:
+            return by_model
     if field not in {"id", "lang", "question", "answer"}:
         return None
-    empty = {
-        words: column for words, column in names if "." not in column and _is_empty(column, samples)
-    }
-    return next((empty[name] for name in COMMON[field] if name in empty), None)
+    likely = (column for name in COMMON[field] for column in reversed(named.get(name, ())))
+    return next((c for c in likely if "." not in c and _is_empty(c, samples)), None)
 
 
 def _names(columns: Sequence[str], field: str) -> Iterator[tuple[str, str]]:
@@ -449,11 +473,18 @@ def _is_reference(value: Any, column: str) -> bool:
     return all(isinstance(part, str | int | float) for part in parts)
 
 
+# A text that says something: the end of a sentence, or many words. What has neither is a name.
+_SENTENCE: Final = re.compile(
+    r"(\S+\s+){2}.*\w[.!?؟।][\s\"'»”)]*($|\s)|[。！？]|(\S+\s+){7}", re.DOTALL
+)
+_SOURCES: Final = frozenset(("source", "sources", *_elsewhere("source")))
+
+
 def _is_evidence(value: Any, column: str) -> bool:
-    """Say whether a value is texts or objects; a word alone is the name of a source."""
+    """Say whether a value is texts or objects; of a source, a name without a sentence is none."""
     value = parse_list(value)
-    if isinstance(value, str) and words_of(column) in {"source", "sources"}:
-        return len(value.split()) > 1
+    if isinstance(value, str) and words_of(column) in _SOURCES:
+        return bool(_SENTENCE.search(value))
     value = out_of_list(value)
     if is_chat(value):
         return False
@@ -472,7 +503,8 @@ def _is_marked(value: Any, column: str) -> bool:
         return False  # which of many things they are shows in what is in them
     quoted = words in _QUOTES or not {"spans", "hallucinations"}.isdisjoint(words.split())
     return isinstance(parts, list) and all(
-        (quoted and isinstance(part, str)) or is_span(part) or is_extent(part) for part in parts
+        (quoted and (isinstance(part, str) or is_quote(part))) or is_span(part) or is_extent(part)
+        for part in parts
     )
 
 

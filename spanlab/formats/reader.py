@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, Any, BinaryIO, ClassVar, NamedTuple, TypeGuard
+from typing import Annotated, Any, BinaryIO, ClassVar, Final, NamedTuple, TypeGuard
 
 from pydantic import (
     BaseModel,
@@ -181,6 +181,7 @@ _TEXTS = (
     *("text", "content", "page_content", "pageContent", "passage", "document", "chunk", "snippet"),
     *("page_snippet", "passage_text", "paragraph_text", "contents", "contexts", "sentences"),
     *("body", "chunk_text", "node", "payload", "entity", "_source", "properties", "cited_text"),
+    "metadata",  # of Pinecone
 )
 
 _TITLES = ("title", "document_title", "name", "source", "file_name", "filename")
@@ -202,7 +203,7 @@ def as_passage(value: object) -> object:
     if isinstance(value, str):
         return {"text": value}
     if is_scored(value):
-        return as_passage(value[0])
+        return as_passage(next(part for part in value if not isinstance(part, int | float)))
     if not isinstance(value, dict) or isinstance(value.get("text"), str) or not has_text(value):
         return value
     inner = value.get("metadata")
@@ -215,8 +216,10 @@ def as_passage(value: object) -> object:
 
 
 def is_scored(value: object) -> TypeGuard[list[Any]]:
-    """Say whether a value is a passage with its score behind it."""
-    return isinstance(value, list) and len(value) == 2 and isinstance(value[1], int | float)
+    """Say whether a value is a passage with its score behind it, or before it."""
+    if not (isinstance(value, list) and len(value) == 2):
+        return False
+    return sum(isinstance(part, int | float) for part in value) == 1
 
 
 def has_text(value: object) -> bool:
@@ -232,6 +235,11 @@ def says_nothing(value: object) -> bool:
         texts = [value[name] for name in _TEXTS if name in value]
         return bool(texts) and all(text is None for text in texts)
     return value is None or (isinstance(value, str) and not value.strip())
+
+
+def whole(value: Any) -> Any:
+    """Return a whole number that is written as 3.0 as 3; any other value as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def parse_object(value: Any) -> Any:
@@ -334,12 +342,37 @@ def out_of_list(value: Any) -> Any:
         if texts and not has_text(value):
             rows = zip(*columns.values(), strict=True)
             return [dict(zip(columns, map(_joined, row), strict=True)) for row in rows]
+        if not has_text(value):
+            return _held_in(value) or value
     if not isinstance(value, list):
         return value
     if value and all(map(_is_titled, value)):
         return [{"title": title, "text": _joined(sentences)} for title, sentences in value]
     is_one = len(value) == 1 and isinstance(value[0], list)
     return value[0] if is_one and not is_scored(value[0]) else value
+
+
+# Where replies of vector stores and searches have what they found.
+_FINDS: Final = frozenset(
+    (
+        *("matches", "hits", "results", "points", "documents", "docs", "passages", "chunks"),
+        *("nodes", "source_nodes", "objects", "items", "value", "result"),
+    )
+)
+
+
+def _held_in(value: Mapping[str, Any]) -> list[Any]:
+    """Return the passages in a reply of a vector store, or in the lists found for some queries."""
+    found = {name: out_of_list(inner) for name, inner in value.items() if name in _FINDS}
+    found = found or {name: inner for name, inner in value.items() if " " in name.strip()}
+    if not all(isinstance(inner, list) and all(map(_is_found, inner)) for inner in found.values()):
+        return []
+    return [part for inner in found.values() for part in inner]
+
+
+def _is_found(value: Any) -> bool:
+    """Say whether a value is a passage, and no id."""
+    return " " in value if isinstance(value, str) else has_text(as_passage(value))
 
 
 def _is_titled(value: Any) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import to_json
@@ -36,7 +36,18 @@ from spanlab.formats.wrongs import told_together
 from spanlab.integrations.notebook_results import kinds_of
 from spanlab.integrations.pushing import PushReport, PushRequest, TraceHome, push_verdicts
 from spanlab.output.marked_text import fragment_html, marked_text
-from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span, unique
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    DatasetSettings,
+    Item,
+    Passage,
+    Question,
+    Record,
+    Response,
+    Span,
+    unique,
+)
 from spanlab.scoring.votes import Cleanup, vote_records
 
 
@@ -151,7 +162,20 @@ def _line(number: int, row: Any) -> bytes:
             expected="a list of dicts, such as {'question': …, 'answer': …}; a path as a text of "
             "its own",
         ).at(file=_ROWS, line=number, unit="row")
+    for name, value in cells.items():
+        if isinstance(value, bytes) and not _is_text(value):
+            raise InputError(
+                "these bytes are no text", field=name, found=value[:20], expected="UTF-8"
+            ).at(file=_ROWS, line=number, unit="row")
     return to_json(_plain(cells), inf_nan_mode="null", fallback=_to_json_value) + b"\n"
+
+
+def _is_text(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _rows_of(source: Any) -> Iterable[Any]:
@@ -414,11 +438,36 @@ def save(
         UsageError: there is no such format, or the path's ending says none.
         InputError: the file cannot be written, or the format needs one annotator to be named.
     """
-    target = Path(path)
-    if (format or format_of(target, more={".html": "html"})) == "html":
+    target, settings = Path(path), None
+    written_as = format or format_of(target, more={".html": "html"})
+    if written_as == "html":
         with replacing(target) as stream:
             return write_report(select_annotator(records, annotator), stream, "spanlab")
-    return write(records, target, format=format, annotator=annotator)
+    if written_as in _TABLES:
+        records = list(records)
+        settings = DatasetSettings(questions=_questions_of(records))
+    return write(records, target, format=format, annotator=annotator, settings=settings)
+
+
+_TABLES: Final = ("csv", "parquet", "huggingface")  # with a column for each question
+
+
+def _questions_of(records: Iterable[Record]) -> tuple[Question, ...]:
+    """Return questions that what is responded in records may answer; tables need them."""
+    given: dict[str, list[Response]] = {}
+    for record in records:
+        for annotation in record.annotations:
+            for name, response in annotation.responses.items():
+                given.setdefault(name, []).append(response)
+    questions = []
+    for name, responses in given.items():
+        numbers = [response for response in responses if isinstance(response, int)]
+        if len(numbers) == len(responses):
+            low, high = min(1, *numbers), max(5, *numbers)
+            questions.append(Question(name=name, kind="scale", low=low, high=high))
+        else:
+            questions.append(Question(name=name, kind="text"))
+    return tuple(questions)
 
 
 def push(

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
+from itertools import islice
 from typing import NamedTuple
 
 from spanlab.base.errors import InputError
@@ -20,11 +21,12 @@ from spanlab.formats.reader import FormatEntry
 from spanlab.output.csv_text import UNGUARDED, as_written
 
 _DELIMITERS = ",;\t|"
+_LOOKED_AT = 20  # rows that tell it
 _END = "\0\0the end\0\0"  # a line after the last one, which a quote that is open takes in
 
 
 class CsvReader(TableReader):
-    """Reads CSV. The delimiter is the one of comma, semicolon, tab and bar that splits most."""
+    """Reads CSV. The delimiter is the one of comma, semicolon, tab and bar that splits alike."""
 
     _unit = "line"
 
@@ -141,11 +143,16 @@ def _undecodable_line(file: InputFile) -> int | None:
 
 def _delimiter(head: bytes) -> tuple[str, bool]:
     """Return what separates cells, and whether a first line ``sep=;`` says so, as for Excel."""
-    first_line = head.decode("utf-8", errors="replace").splitlines()[0]
-    if first_line.lower().startswith("sep=") and len(first_line) == len("sep=;"):
-        return first_line[-1], True
-    counts = {mark: len(next(csv.reader([first_line], delimiter=mark))) for mark in _DELIMITERS}
-    return max(_DELIMITERS, key=lambda mark: counts[mark]), False
+    lines = head.decode("utf-8", errors="replace").splitlines()
+    if lines[0].lower().startswith("sep=") and len(lines[0]) == len("sep=;"):
+        return lines[0][-1], True
+    sizes = {
+        mark: [len(row) for row in islice(csv.reader(lines, delimiter=mark), _LOOKED_AT)]
+        for mark in _DELIMITERS
+    }
+    # Rows as long as the header tell more than its length: it may have commas in a name.
+    fits = {mark: rows[0] > 1 and sum(n == rows[0] for n in rows) for mark, rows in sizes.items()}
+    return max(_DELIMITERS, key=lambda mark: (fits[mark], sizes[mark][0])), False
 
 
 def column_names(head: bytes) -> frozenset[str]:

@@ -73,6 +73,7 @@ class FaithBenchReader(reader.FormatReader):
             "sample_id",
             "annotations",
         }
+        is_other |= "eval" in record  # of Inspect
         return super().recognises(record) and not is_other
 
     def __init__(self, file: InputFile, options: ReadOptions) -> None:

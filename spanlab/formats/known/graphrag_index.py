@@ -23,7 +23,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from spanlab.base.errors import InputError
 from spanlab.formats.files import FileRow, InputFile
@@ -52,13 +52,15 @@ class _TextUnit(GivenRow):
     id: str
     human_readable_id: int
     text: str
+    entity_ids: tuple[str, ...] | None = ()
+    relationship_ids: tuple[str, ...] | None = ()
 
 
 class _DescribedEntity(GivenRow):
     id: str
     human_readable_id: int
     description: str | None
-    text_unit_ids: tuple[str, ...] = Field(min_length=1)
+    text_unit_ids: tuple[str, ...] | None
 
 
 class _ExtractedRow(GivenRow):
@@ -123,8 +125,11 @@ def index_of(folder: InputFile) -> dict[str, ProcessNode]:
     def add(name: str, text: str, stage: str, sources: Sequence[str] = ()) -> None:
         nodes[name] = ProcessNode(id=name, text=text, stage=stage, sources=tuple(sources))
 
+    units_of: defaultdict[str, list[str]] = defaultdict(list)
     for unit, _ in _rows(folder, "text_units", _TextUnit):
         names[unit.id] = f"text unit {unit.human_readable_id}"
+        for extracted_id in (*(unit.entity_ids or ()), *(unit.relationship_ids or ())):
+            units_of[extracted_id].append(unit.id)
         add(names[unit.id], unit.text, "text unit")
     extracted = _read_extracted(
         folder, {unit.text.strip(): name for name, unit in nodes.items()}, names
@@ -136,7 +141,9 @@ def index_of(folder: InputFile) -> dict[str, ProcessNode]:
     )
     for kind, table_name, name in tables:
         for row, place in _rows(folder, table_name, kind):
-            units = place.known(row.text_unit_ids, names, "text_unit_ids")
+            units = place.known(row.text_unit_ids or units_of[row.id], names, "text_unit_ids")
+            if not units:
+                raise place.without("text_unit_ids", row.id)
             names[row.id] = node = f"{name} {row.human_readable_id}"
             text = _END_MARK.sub("", row.description or "")
             if len(units) == 1:
@@ -228,10 +235,16 @@ class _RowPlace(NamedTuple):
                 raise unknown(field, id_).at(file=self.file, line=self.row, unit="row")
         return list(dict.fromkeys(names[id_] for id_ in ids))
 
+    def without(self, field: str, found: str) -> InputError:
+        """Return the error of a row that came from nothing."""
+        expected = "the text units that it was extracted from, here or in text_units.parquet"
+        error = InputError("it has no source", field=field, found=found, expected=expected)
+        return error.at(file=self.file, line=self.row, unit="row")
+
 
 def _rows(folder: InputFile, name: str, kind: type[_M]) -> Iterator[tuple[_M, _RowPlace]]:
     file = part(folder, f"{name}.parquet")
-    columns = list(kind.model_fields)
+    columns = [name for name, field in kind.model_fields.items() if field.is_required()]
     for row in table(file, columns):
         try:
             yield kind.model_validate(dict(row.cells)), _RowPlace(file.name, row.line)

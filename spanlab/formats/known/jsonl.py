@@ -39,6 +39,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from pathlib import PurePath
 from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
@@ -106,6 +107,7 @@ class SpanlabReader(reader.FormatReader):
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
         self._nodes = NodeLines(file.name, file.limit)
+        self._stem = PurePath(file.name).name.split(".")[0]
 
     def rows(self) -> Iterator[FileRow]:
         """Yield the lines of records; those of nodes are kept until their items come."""
@@ -136,7 +138,7 @@ class SpanlabReader(reader.FormatReader):
         try:
             return loads(row.raw)
         except InputError as error:
-            if (typed := _as_meant(row.raw)) is None:
+            if (typed := _as_meant(row.raw, f"{self._stem}-{row.line}")) is None:
                 raise error from None
             return loads(typed)
 
@@ -168,11 +170,12 @@ class _QuestionsLine(BaseModel):
     asks: _Asked
 
 
-def _as_meant(line: bytes) -> bytes | None:
+def _as_meant(line: bytes, name: str) -> bytes | None:
     """Return a line with its item's fields in our form; None if it is no object.
 
-    Passages may be texts, an id a whole number, a language in capitals, and null says nothing. What
-    marks an answer (``annotations``, ``process``, ``retrievals``) stays as it stands.
+    Passages may be texts, an id a whole number or null, which is ``name``, a language in capitals,
+    and null says nothing elsewhere. What marks an answer (``annotations``, ``process``,
+    ``retrievals``) stays as it stands.
     """
     try:
         fields = from_json(line)
@@ -180,7 +183,8 @@ def _as_meant(line: bytes) -> bytes | None:
         return None
     if not isinstance(fields, dict):
         return None
-    fields = {name: value for name, value in fields.items() if value is not None}
+    unnamed = {"id": name} if fields.get("id", "") is None else {}
+    fields = {key: value for key, value in fields.items() if value is not None} | unnamed
     number = fields.get("id")
     if isinstance(number, int | float) and not isinstance(number, bool):
         fields["id"] = str(int(number)) if float(number).is_integer() else str(number)

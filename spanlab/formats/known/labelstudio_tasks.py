@@ -26,7 +26,7 @@ from pydantic import (
 )
 
 from spanlab.formats.quotes import RegionPlace
-from spanlab.formats.reader import parse_list
+from spanlab.formats.reader import parse_list, whole
 from spanlab.schema import AnnotatorKind, Interval, Probability, Response, Span, Status
 
 _UNNAMED = "annotator"
@@ -63,7 +63,8 @@ class TaskRegion(_OpenModel):
         # Of HTML the offsets in the whole text stand apart; "start" is a place in its markup.
         inside = self.value.get("globalOffsets")
         offsets = inside if isinstance(inside, dict) else self.value
-        start, end, quoted = (*map(offsets.get, ("start", "end")), self.value.get("text"))
+        start, end = (whole(offsets.get(name)) for name in ("start", "end"))
+        quoted = self.value.get("text")
         if not (isinstance(start, int) and isinstance(end, int)):
             return None
         return RegionPlace(start, end, quoted if isinstance(quoted, str) else None, field)
@@ -113,8 +114,8 @@ class TaskAnnotation(TaskResult):
 
     completed_by: int | str | dict[str, JsonValue] | None = None
     created_username: str | None = None
-    was_cancelled: bool = False
-    ground_truth: bool = False
+    was_cancelled: bool | None = False
+    ground_truth: bool | None = False
 
     def name(self) -> str:
         """Return the e-mail address, the name or else the number of the person."""

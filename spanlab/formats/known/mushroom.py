@@ -18,13 +18,13 @@ from spanlab.formats import reader
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.quotes import interval_at, span_at
 from spanlab.formats.read_options import ReadOptions
-from spanlab.formats.reader import FormatEntry, checked, language
+from spanlab.formats.reader import FormatEntry, checked, language, whole
 from spanlab.output.figures import counted, named_ids
 from spanlab.schema import Annotation, AnnotatorKind, Item, Probability, Record, Span
 from spanlab.text.labels import flatten, hard_of
 
 _NAMED = 5  # so many ids are named in a remark
-Place = Annotated[int, Field(strict=True, ge=0)]
+Place = Annotated[int, Field(strict=True, ge=0), BeforeValidator(whole)]
 
 
 def _rounded(prob: object) -> object:

@@ -45,7 +45,9 @@ _TASKS: TypeAdapter[tuple[_Task, ...]] = TypeAdapter(tuple[_Task, ...])
 class ProdigyReader(reader.FormatReader):
     """Reads the tasks, those of one text together."""
 
-    signatures = (frozenset(("text", "_task_hash")), frozenset(("text", "_input_hash")))
+    signatures = tuple(
+        frozenset(("text", name)) for name in ("_task_hash", "_input_hash", "_view_id")
+    )
     _n_rejected = 0
 
     def rows(self) -> Iterator[FileRow]:

@@ -151,6 +151,9 @@ def placed_spans(request: Any, shared: Mapping[str, Any] | None = None) -> Itera
             yield PlacedSpan(span, request)
         return
     whole = held[name]
+    if name == "observations" and not whole:  # of a trace that says all itself, as one call
+        about = {**(shared or {}), **_shared(request, {})}
+        yield PlacedSpan(_span({"type": "generation", **request}, about), request)
     for part in whole if isinstance(whole, list) else [whole]:
         for span, source in placed_spans(part, {**(shared or {}), **_shared(request, part)}):
             yield PlacedSpan(span, {**request, name: [source] if part is not whole else source})

@@ -499,19 +499,32 @@ class TableReader(MappedReader):
 
 
 def columns_of(samples: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return the paths of the fields of some records."""
+    """Return the paths of the fields of some records: all outer ones, of what is inside some."""
     columns: dict[str, None] = {}
     for sample in samples:
         columns |= dict.fromkeys(paths(sample))
-    return tuple(islice(columns, _MOST))
+    outer = dict.fromkeys(name for sample in samples for name in sample)
+    first = dict.fromkeys(islice(columns, _MOST))
+    return tuple(name for name in columns if name in first or name in outer)
 
 
 def _meta(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return what is no field of ours, a column ``meta`` by what is in it."""
+    """Return what is no field of ours, a column ``meta`` by what is in it.
+
+    A number that JSON cannot write, such as 1e400, is missing.
+    """
     inner = fields.get("meta")
-    if not isinstance(inner, dict):
-        return fields
-    return {**inner, **{key: value for key, value in fields.items() if key != "meta"}}
+    if isinstance(inner, dict):
+        fields = {**inner, **{key: value for key, value in fields.items() if key != "meta"}}
+    return {key: _finite(value) for key, value in fields.items()}
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return list(map(_finite, value))
+    return _number(value)
 
 
 def _cells_of(row: FileRow) -> dict[str, Any]:
