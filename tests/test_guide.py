@@ -223,6 +223,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(SPANS, folder / "spans.json")
     for name, text in {
         "pages/oslo.txt": "Oslo is the capital of Norway.",
+        "eiffel.txt": "The Eiffel Tower in Paris was finished in March 1889.",
+        "paris.txt": "Paris has 2.1 million inhabitants.",
         "guidelines.md": "# Guidelines\n\nMark what no passage says.",
         "questions.json": blocks("campaigns", "text")[0],
         "contract.toml": blocks("detector-span-model", "toml")[0],
@@ -365,7 +367,8 @@ def run(
         done = run_forked(["spanlab", *arguments], around | given, folder)
     else:
         done = run_here(arguments, folder, around | given)
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    marked = 3 if arguments[0] == "check" else 0  # its examples are wrong somewhere
+    assert done.returncode == marked, f"{command}\n{done.stdout}\n{done.stderr}"
     if output is not None:
         (folder / output).write_text(done.stdout, "utf-8")
 
