@@ -24,6 +24,7 @@ from spanlab.output.wording import usage_in_words
 from spanlab.schema import UNDETERMINED, Annotation, Item, Passage, Record, Span, Status, storable
 from spanlab.text.labels import hard_of
 
+_LONGEST = 400_000  # characters of an answer
 _MARKED = 3  # the exit status if something is marked
 _OFFLINE = ("offline",)  # the detector that nothing has to be set for
 
@@ -55,7 +56,7 @@ def check(
     spanlab check "Paris has 3 million inhabitants." --passage paris.txt --passage eiffel.txt --json
     """
     texts = [read_text(path) for path in passage or ()]
-    item = _item(sys.stdin.read().strip() if answer == "-" else answer, question, lang, texts)
+    item = _item(_read_answer() if answer == "-" else answer, question, lang, texts)
     specs = specifications(options.model_copy(update={"detectors": options.detectors or _OFFLINE}))
     if len(specs) > 1:
         raise UsageError("check takes one --detector; an ensemble, such as ucsc, asks several")
@@ -76,6 +77,13 @@ def check(
         console.say(usage)
     if annotation.hallucinated:
         raise typer.Exit(_MARKED)
+
+
+def _read_answer() -> str:
+    answer = sys.stdin.read(_LONGEST + 1)
+    if len(answer) > _LONGEST:
+        raise InputError(f"standard input: longer than {_LONGEST:,} characters")
+    return answer.strip()
 
 
 def _item(answer: str, question: str, lang: str, texts: list[str]) -> Item:

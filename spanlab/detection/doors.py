@@ -4,9 +4,7 @@ from spanlab.doors import Command, Job, Page, Room
 
 ROOM = Room(
     commands={
-        "check": Command(
-            "Check one answer: mark what is hallucinated.", "check_commands:check", 15
-        ),
+        "check": Command("Mark what is hallucinated in one answer.", "check_commands:check", 15),
         "annotate": Command(
             "Let detectors mark spans, in a dataset or from file to file.", "commands:annotate", 20
         ),

@@ -58,7 +58,7 @@ def test_the_samples_make_a_table_without_anything(spanlab: Run, tmp_path: Path)
     assert set(cell["figures"]["macro"]["iou"]) == {"mean", "low", "high"}
     assert cell["dataset"]["licence"] == "MIT"
     languages = (tmp_path / "table/languages.csv").read_text(encoding="utf-8").splitlines()
-    assert languages[0].startswith("Dataset,System,ar,ar from,ar to,")
+    assert languages[0].startswith('"Dataset","System","ar","ar from","ar to",')
     page = (tmp_path / "table/table.html").read_text(encoding="utf-8")
     assert "<svg role='img'" in page, "a forest plot"
     assert "**" in (tmp_path / "table/table.md").read_text(encoding="utf-8")
