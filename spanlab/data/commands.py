@@ -17,6 +17,7 @@ from spanlab.data.exporting import export_dataset, questions_left_out
 from spanlab.formats import format_of
 from spanlab.formats.writers import can_write
 from spanlab.output.figures import counted
+from spanlab.output.wording import blind_in_words
 from spanlab.schema import DatasetSummary, UndecidedRule
 from spanlab.storage import Store
 from spanlab.storage.annotators import gold_name
@@ -114,12 +115,14 @@ def datasets(
             _tell_claims_of_whole(store, summaries)
             return
         if changed or text is not None:
-            store.change_settings(
+            settings_now = store.change_settings(
                 name,
                 lambda settings: settings.model_copy(update=changed).with_guidelines(
                     text if text is not None else settings.guidelines_now
                 ),
             )
+            if {"overlap", "assigned_to"} & changed.keys():
+                console.say(blind_in_words(settings_now))
         if config:
             typer.echo(label_studio_config(store, name), nl=False)
             return

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -45,7 +46,7 @@ Condition = ColumnElement[bool]
 Lists = tuple[Select[int], ...]  # of positions
 _position = queue_values.c.position
 _list = queue_items
-_crowd = queue_values.alias("crowd")  # of the twins of the items in a list
+_twin = queue_values.alias("twin")  # of a check item in a list, see queues.py
 
 
 @dataclass(frozen=True)
@@ -138,13 +139,12 @@ class QueueFilter:
             yield values.lang == query.lang
         if query.min_disagreement is not None:
             yield self._disagreement >= query.min_disagreement
-        planned = [*self._plan_conditions(_crowd if query.listed else queue_values)]
+        planned = [*self._plan_conditions(queue_values, queue_values.c.n_people)]
         if query.listed and planned:
             # A check item stays and leaves with its twin, whatever others do with it.
-            twin = _crowd.c.dataset_id == self.dataset.id, _crowd.c.position == self.twin
+            by_twin = self._of_twin(literal(1), *self._plan_conditions(_twin, self._told_people))
             yield or_(
-                select(literal(1)).where(*twin, *planned).correlate(queue_values, _list).exists(),
-                self._has_own(_position),
+                and_(_list.c.twin.is_(None), *planned), by_twin.exists(), self._has_own(_position)
             )
         else:
             yield from planned
@@ -211,36 +211,36 @@ class QueueFilter:
         ]
 
     @property
-    def twin(self) -> ColumnElement[int]:
-        """The position of the item by which it is decided what a plan makes of one in a list."""
-        return func.coalesce(_list.c.twin, _list.c.position)
-
-    @property
     def n_people(self) -> ColumnElement[int]:
         """How many people have finished an item, as a list tells it."""
+        people: ColumnElement[int] = queue_values.c.n_people
         if not self.query.listed:
-            return queue_values.c.n_people
-        twin = _crowd.c.dataset_id == self.dataset.id, _crowd.c.position == self.twin
-        told = select(self._told_people).where(*twin).correlate(queue_values, _list)
-        return told.scalar_subquery()
+            return people
+        return func.coalesce(self._of_twin(self._told_people).scalar_subquery(), people)
+
+    def _of_twin(self, column: ColumnElement[Any], *conditions: Condition) -> Select[Any]:
+        """Select something of the twin of an item in a list; no row of an item without one."""
+        is_twin = _twin.c.dataset_id == self.dataset.id, _twin.c.position == _list.c.twin
+        return select(column).where(*is_twin, *conditions).correlate(queue_values, _list)
 
     @property
     def _told_people(self) -> ColumnElement[int]:
         """The others who have finished the twin of an item in a list, and its person, if so."""
         done = annotated.c.status == Status.DONE.value
-        own, of_twin = (self._has_own(at, done) for at in (_position, _crowd.c.position))
-        return _crowd.c.n_people + case((own, 1), else_=0) - case((of_twin, 1), else_=0)
+        own, of_twin = (self._has_own(at, done) for at in (_position, _twin.c.position))
+        return _twin.c.n_people + case((own, 1), else_=0) - case((of_twin, 1), else_=0)
 
     def _has_own(self, position: ColumnElement[int], *conditions: Condition) -> Condition:
         """Return the condition that the reviewer has worked on the item at a position."""
         own = self._annotator_id(self.query.reviewer)
         mine = annotated.c.annotator_id == own, annotated.c.dataset_id == self.dataset.id
         at = (*mine, annotated.c.position == position, *conditions)
-        return select(literal(1)).where(*at).correlate(queue_values, _list, _crowd).exists()
+        return select(literal(1)).where(*at).correlate(queue_values, _list, _twin).exists()
 
-    def _plan_conditions(self, values: FromClause) -> Iterator[Condition]:
+    def _plan_conditions(
+        self, values: FromClause, people: ColumnElement[int]
+    ) -> Iterator[Condition]:
         query = self.query
-        people: ColumnElement[int] = self._told_people if query.listed else values.c.n_people
         if query.reserve:
             people = people + held_by_others(self.dataset, query.reviewer, values.c.position)
         if query.min_annotators is not None:

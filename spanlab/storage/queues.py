@@ -324,12 +324,12 @@ def _seen(
         own |= given.keys()
     else:
         last = max((place for place, at in enumerate(listed) if at in own), default=-1)
-        stays, seen, listed = True, listed[: last + 1 + _BEHIND], []
+        stays, seen, listed = bool(planned), listed[: last + 1 + _BEHIND], []
         for at in seen:
-            if at not in given:
-                stays = at in own or at in planned
+            if at not in given:  # a check item stays if the plan has the one before it
+                stays = at in planned
             if stays or at in own or (at in given and given[at].attempt):
-                listed.append(at)  # a check item stays if the one before it does
+                listed.append(at)
 
     def order(position: int) -> tuple[int, ...]:
         known = given.get(position)

@@ -29,7 +29,9 @@ def test_a_campaign_is_shown_and_steered(
     assert spanlab("import", path, "--dataset", "mine").returncode == 0
     assert "No review plan" in spanlab("campaign", "mine").stdout
     plan = ("--overlap", "1", "--assign", "anna", "--assign", "Ben")
-    assert spanlab("datasets", "mine", *plan).returncode == 0
+    for n_people, words in ((2, "do not see other people's marks."), (1, "see other people's")):
+        planned = spanlab("datasets", "mine", *plan, "--overlap", n_people)
+        assert f"Reviewers {words}" in planned.stderr
     known = ("--known", "share=.25", "--known", "test_items=2", "--known", "retry=no")
     found = spanlab("campaign", "mine", *known, "--json")
     figures = json.loads(found.stdout)

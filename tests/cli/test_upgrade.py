@@ -60,6 +60,7 @@ def test_a_program_of_1_0_0_is_used_and_replies_are_asked_for_once_more(spanlab:
 
 
 def test_options_of_1_0_0_are_taken_and_say_what_to_type(spanlab: Run) -> None:
+    assert spanlab("annotators", "gold", "mine", "anna", "--to", "known").returncode == 0
     words = ("--test-items", "1", "--pass-at=.5", "--retry")
     done = spanlab("campaign", "mine", *words)
     told = "--test-items is deprecated: type --known test_items=1"

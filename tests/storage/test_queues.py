@@ -349,3 +349,17 @@ def test_the_total_of_a_list_that_grows_does_not_rise(
         totals.append(progress(store, "d", "Ada").total)
         n_items += 1
     assert set(totals) == {n_items}
+
+
+def test_who_leaves_keeps_what_they_did_and_no_check_item_beside_it(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    _import(store, record, said, range(20), range(40))
+    _plan(store, overlap=1, assigned_to=("Ada", "Ben"))
+    names = list(_drawn(store))
+    first = _known_in(names)[0]
+    for name in names[:first]:  # the next one is a check item
+        _decide(store, name)
+    _plan(store, away=("Ada",))
+    assert list(_drawn(store)) == names[:first]
+    assert store.known_items("d", "Ada").given == ()
