@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -81,10 +82,12 @@ def _evidence(record: Record, annotation: Annotation) -> Iterator[Evidence]:
 
 
 def _quotes(record: Record, annotation: Annotation) -> Iterable[Evidence]:
-    marked = hard_of(annotation)
+    marked = hard_of(annotation)  # sorted, with gaps between
+    ends = [extent.end for extent in marked]
     for source in (annotation, *(a for a in record.finished if a is not annotation)):
         for span in source.spans:
-            if any(span.start < end and start < span.end for start, end in marked):
+            at = bisect_right(ends, span.start)  # the first that ends behind the span's start
+            if at < len(marked) and marked[at].start < span.end:
                 yield from span.evidence
         for claim in source.claims:
             if claim.verdict in HALLUCINATED:
