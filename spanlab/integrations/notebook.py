@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+import inspect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
@@ -33,6 +34,11 @@ from spanlab.formats.hub import PREFIX, fetch_dataset
 from spanlab.formats.reader import passages_of
 from spanlab.formats.writers import format_of, select_annotator
 from spanlab.formats.wrongs import told_together
+from spanlab.integrations.functions import (
+    AsyncFunctionDetector,
+    FunctionDetector,
+    SpanFunction,
+)
 from spanlab.integrations.notebook_results import kinds_of
 from spanlab.integrations.pushing import PushReport, PushRequest, TraceHome, push_verdicts
 from spanlab.output.marked_text import fragment_html, marked_text
@@ -45,7 +51,6 @@ from spanlab.schema import (
     Question,
     Record,
     Response,
-    Span,
     unique,
 )
 from spanlab.scoring.votes import Cleanup, vote_records
@@ -68,7 +73,6 @@ class HasText(Protocol):
 
 
 AnyPassage: TypeAlias = str | Passage | Mapping[str, Any] | HasPageContent | HasText
-SpanFunction: TypeAlias = Callable[[Item], Iterable[Span | tuple[int, int]]]
 AnyDetector: TypeAlias = str | DetectorSelection | Spec | Detector | LocalDetector | SpanFunction
 _CHOICES = DetectorSelection | DetectorSpec | EnsembleSpec
 _ROWS = "rows"  # what errors call rows in memory
@@ -84,22 +88,6 @@ class MarkedAnnotation(Annotation):
 
     def _repr_html_(self) -> str:
         return fragment_html(self.answer, self)
-
-
-@dataclass(frozen=True)
-class FunctionDetector:
-    """A function from an item to its hallucinated spans, as a detector of the function's name."""
-
-    name: str
-    function: SpanFunction
-
-    def annotate(self, item: Item) -> Annotation:
-        """Return the function's spans, or pairs (start, end) in characters, as an annotation."""
-        spans = (
-            span if isinstance(span, Span) else Span.of(item.answer, span[0], span[1])
-            for span in self.function(item)
-        )
-        return Annotation(annotator=self.name, kind=AnnotatorKind.DETECTOR, spans=tuple(spans))
 
 
 def load(
@@ -296,8 +284,10 @@ def annotate(
     Args:
         records: what to annotate; dicts, frames and the like are read as ``load`` reads them.
         detector: a detector's or ensemble's name or specification, a `DetectorSelection` of one, a
-            function from an item to its spans (or pairs of start and end), an object with `name`
-            and `annotate(item)` or `async detect(item)`; or a list of these.
+            function, also async, from an item to what it finds (spans, pairs of start and end with
+            a probability behind them or not, dicts with `start` and `end`, texts of the answer,
+            None), an object with `name` and `annotate(item)` or `async detect(item)`; or a list of
+            these.
         **options: for detectors by name, those of `spanlab annotate` with underscores, such as
             ``model="gpt-4o-mini", search="brave", max_calls=500``, and ``retriever``, a
             specification; for the others ``concurrency``, ``budget``, the limits of a
@@ -310,6 +300,7 @@ def annotate(
             needed is missing.
         BudgetError: the budget is used up; what was paid for is in the cache of answers.
         ConfigurationError: key, address or name of the model is wrong.
+        InputError: detectors failed on all of several records; has the reason of one.
     """
     detectors: list[Any] = [detector]
     if isinstance(detector, Sequence) and not isinstance(detector, str):
@@ -328,6 +319,10 @@ def annotate(
     annotated = _as_records(records, limits.limit)
     for run in runs:
         annotated = list(_annotate_all(run, annotated))
+        failed, examples = run.outcomes.failed, run.outcomes.examples
+        if failed == run.outcomes.items > 1:
+            reason = next(iter(examples.values()), "")
+            raise InputError(f"annotate: all {failed:,} records failed, the first one by: {reason}")
     return annotated
 
 
@@ -374,7 +369,10 @@ def _as_detector(candidate: Any) -> Detector | LocalDetector:
         detector: Detector | LocalDetector = candidate
         return detector
     if callable(candidate):
-        return FunctionDetector(getattr(candidate, "__name__", type(candidate).__name__), candidate)
+        name = getattr(candidate, "__name__", type(candidate).__name__)
+        if inspect.iscoroutinefunction(candidate):
+            return AsyncFunctionDetector(name, candidate)
+        return FunctionDetector(name, candidate)
     raise UsageError(f"{candidate!r} is not a detector: give a name, a function or a detector")
 
 

@@ -1,0 +1,78 @@
+"""What a function that is a detector may return."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import spanlab
+from spanlab import Item, Span
+from spanlab.base.errors import InputError
+from spanlab.schema import Status
+
+ANSWER = "Built in 1989, opened in 1989."
+ROWS = [{"question": "When?", "answer": ANSWER}, {"question": "When is it?", "answer": ANSWER}]
+
+
+def marks(found: Any) -> list[tuple[int, int, float, str | None]]:
+    def judge(item: Item) -> Any:
+        return found
+
+    record = spanlab.annotate(ROWS, judge)[0]
+    annotation = record.by("judge")
+    assert annotation is not None
+    assert annotation.status is Status.DONE, annotation.note
+    return [(span.start, span.end, span.prob, span.label) for span in annotation.spans]
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (None, []),
+        ([], []),
+        ((9, 13), [(9, 13, 1.0, None)]),
+        ([(9, 13), (25, 29)], [(9, 13, 1.0, None), (25, 29, 1.0, None)]),
+        ([(np.int64(9), np.int64(13), np.float32(0.5))], [(9, 13, 0.5, None)]),
+        (np.array([[9, 13]]), [(9, 13, 1.0, None)]),
+        ([(9, 13, "date")], [(9, 13, 1.0, "date")]),
+        ({"start": 9, "end": 13, "prob": 0.25}, [(9, 13, 0.25, None)]),
+        ([{"start": 9.0, "end": 13.0, "label": "date"}], [(9, 13, 1.0, "date")]),
+        ("opened", [(15, 21, 1.0, None)]),
+        (["1989", "1989"], [(9, 13, 1.0, None), (25, 29, 1.0, None)]),
+        ([{"text": "opened", "probability": 0.75}], [(15, 21, 0.75, None)]),
+        ([Span.of(ANSWER, 9, 13, prob=0.5), (25, 29)], [(9, 13, 0.5, None), (25, 29, 1.0, None)]),
+    ],
+)
+def test_what_a_function_returns_are_its_marks(
+    found: Any, expected: list[tuple[int, int, float, str | None]]
+) -> None:
+    assert marks(found) == expected
+
+
+def test_a_coroutine_function_is_a_detector_and_a_span_keeps_what_it_says() -> None:
+    async def judge(item: Item) -> list[Span]:
+        return [Span.of(item.answer, 9, 13).model_copy(update={"note": "another year"})]
+
+    annotation = spanlab.annotate(ROWS, judge)[0].by("judge")
+    assert annotation is not None
+    assert annotation.spans[0].note == "another year"
+
+
+@pytest.mark.parametrize("found", [7, [(9, 99)], [object()], [{"begins": 3}]])
+def test_what_no_mark_is_fails_and_all_that_fail_are_no_clean_answers(found: Any) -> None:
+    def judge(item: Item) -> Any:
+        return found
+
+    with pytest.raises(InputError, match=r"annotate: all 2 records failed, the first one by: "):
+        spanlab.annotate(ROWS, judge)
+    calls: list[str] = []
+
+    def sometimes(item: Item) -> Any:
+        calls.append(item.id)
+        return found if len(calls) == 1 else []
+
+    first, second = spanlab.annotate(ROWS, sometimes)
+    states = [a.status for record in (first, second) for a in record.annotations]
+    assert states == [Status.FAILED, Status.DONE]
