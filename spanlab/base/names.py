@@ -46,7 +46,7 @@ def check_typed(name: str, owner: str, taken: Iterable[str] = ()) -> None:
     if undrawn:
         raise UsageError(
             f"the name “{name}” for {owner} holds a character that is not drawn "
-            f"(U+{ord(undrawn[0]):04X}): type it anew"
+            f"(U+{ord(undrawn[0]):04X}): type it again"
         )
     taken = set(taken)
     other = None if name in taken else alike(name, taken)

@@ -147,4 +147,6 @@ def restore(
     manifest, has_log = restore_backup(file, replace=yes)
     typer.echo(f"restored what {file} holds, of {manifest.created}", err=True)
     log = "" if has_log else "; the log of access is the one that was here"
-    typer.echo(f"roles and invitations are those of then, keys have to be made anew{log}", err=True)
+    typer.echo(
+        f"roles and invitations are those of then, keys have to be made again{log}", err=True
+    )

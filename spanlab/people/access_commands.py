@@ -117,7 +117,7 @@ def forget(
     """
     if not yes:
         marks = "deletes all that they marked" if take_marks else "keeps what they marked"
-        raise UsageError(f"this takes the name {name!r} out for good, and {marks}. Add --yes.")
+        raise UsageError(f"this removes the name {name!r} permanently and {marks}. Add --yes.")
     with Store.open() as store:
         for sentence in forget_person(store, name, keep=not take_marks):
             console.say(sentence)

@@ -63,7 +63,7 @@ def _draw_people() -> None:
     with st.form("forget", border=False):
         name = st.text_input("Name of the person", max_chars=200).strip()
         marks = st.radio("What they marked", list(_MARKS), horizontal=True)
-        is_sure = st.checkbox("I want to take this name out for good")
+        is_sure = st.checkbox("I want to remove this name permanently")
         if st.form_submit_button("Forget this person", type="primary") and name:
             if not is_sure:
                 st.error("Nothing was changed: tick the box to confirm.")
