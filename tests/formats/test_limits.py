@@ -135,9 +135,10 @@ FILES: dict[str, tuple[str, Callable[[Path], object], str]] = {
     ),
     "a text that every row repeats": (
         "k.parquet",
-        _repeated(4),
+        _repeated(3),
         "k.parquet, row .: the row is too large",
     ),
+    "a longer one": ("q.parquet", _repeated(7), "q.parquet: a text that rows repeat is too large"),
     "a shorter one": ("n.parquet", _repeated(1), "n.parquet, row .*unpacks to more than 100 times"),
     "metadata that lies": ("m.parquet", _lying, "m.parquet: the file, which unpacks to more"),
     "a list in a cell": ("l.parquet", _lists, "l.parquet: a group of rows, by its lists, is too"),

@@ -101,6 +101,8 @@ def _safe_rows(group: Any, columns: Sequence[str], file: InputFile) -> int:
     for page in (page for chunk in chunks for page in _pages(chunk, file)):
         size += page.size
         repeated += page.size if page.is_dictionary else 0
+        if page.is_dictionary and page.size > file.limit // _COPIES:
+            raise too_large("a text that rows repeat", file.limit, file=file.name)
     if size > most_unpacked(file.size, file.limit):
         raise too_large(UNPACKED, file.limit, file=file.name)
     elements = sum(chunk.num_values for chunk in chunks) - len(chunks) * group.num_rows
@@ -153,6 +155,7 @@ def table(file: InputFile, columns: Collection[str]) -> Iterator[CellsRow]:
         yield row
 
 
+_COPIES: Final = 5  # of a dictionary's texts that are in memory at once, and those of a row
 _HEADER: Final = 1 << 20  # bytes of a header at most; statistics may hold a long text
 _DICTIONARY: Final = 2  # the type of a dictionary page
 _LONGEST_NUMBER: Final = 10  # bytes of a number of 64 bits
