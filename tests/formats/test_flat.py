@@ -70,7 +70,7 @@ def test_a_cell_that_somebody_broke_is_named(tmp_path: Path) -> None:
     whole = (tmp_path / "t.csv").read_bytes()
     for old, new, wrong in (
         (b'""prob"":0.75', b'""prob"":7', "annotations.0.spans.0.prob"),
-        (b"detector,failed", b"somebody,failed", "annotations.1.kind"),
+        (b'"detector","failed"', b'"somebody","failed"', "annotations.1.kind"),
         (b'{""m"":[1]}', b"{", "meta: "),
         (b'""start"":15', b'""start"":16', "annotations.0"),
     ):

@@ -313,8 +313,6 @@ def finish_all(mine: Store, name: str) -> None:
     own = QueueQuery(
         reviewer=name,
         unfinished=True,
-        max_annotators=(settings.overlap or 1) - 1,
-        reserve=True,
         share=settings.share_of(name),
         listed=True,
         blind=True,
