@@ -45,6 +45,7 @@ ELSEWHERE = {  # blocks of no terminal, by their first lines: what runs them, or
     ("integrations", "from inspect_ai import"): "make test-peers",
     ("integrations", "grounded\n"): "make test-peers",
     ("team", "SPANLAB_ALLOWED_HOSTS="): "test_guide.py reads its names",
+    ("team", "SPANLAB_INVITE=yes"): "test_project.py reads which variables compose.yaml passes on",
     ("team", "# Caddyfile: TLS"): "configures Caddy, which is not installed",
     ("team", "# nginx\n"): "configures nginx, which is not installed",
     ("team", "# Caddyfile: two app processes"): "configures Caddy, which is not installed",
