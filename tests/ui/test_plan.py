@@ -7,6 +7,8 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from spanlab.review import page
+from spanlab.review.span_editor import ReviewQueue
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record
 from spanlab.storage import Store
 
@@ -52,6 +54,17 @@ def test_datasets_says_the_plan_and_how_far_everybody_is_with_their_part(
     }.items():
         row = next(row for row in bars.split("role='listitem'") if f"'who'>{name} " in row)
         assert words in row
+
+
+def test_what_others_marked_before_the_plan_is_offered_to_those_it_is_assigned_to(
+    open_page: OpenPage, planned: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Published data and samples come with the marks of their people."""
+    queues: list[ReviewQueue] = []
+    monkeypatch.setattr(page, "answer_editor", lambda queue, *_: queues.append(queue))
+    assert not open_page("review", dataset="mine", reviewer="Cleo").exception
+    offered = planned.page("mine", queues[-1].query).rows
+    assert [row.item_id for row in offered] == ["2", "5"]  # a guest has done the first
 
 
 def test_export_says_what_the_plan_lacks(open_page: OpenPage, planned: Store) -> None:
