@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spanlab.measure.powered import ReviewedSample, estimate_rate, paired_interval
+from spanlab.measure.powered import (
+    PeopleSpread,
+    ReviewedSample,
+    estimate_rate,
+    paired_interval,
+)
+from spanlab.scoring.intervals import wilson
 
 
 def test_a_long_answer_widens_a_ratio_as_the_jackknife_does() -> None:
@@ -102,3 +108,64 @@ def test_items_that_pull_the_detectors_weight_count_as_left_out() -> None:
     found = estimate_rate(ReviewedSample(y, y, np.full(16, 0.01), x, x), 0.5, items=1_600)
     assert float(found.lam) == pytest.approx(32 / 37)
     assert float(found.variance) == pytest.approx(0.01032262, abs=2e-8)
+
+
+def test_answers_like_these_add_their_own_spread() -> None:
+    """Of n = 4 of N = 8 with findings 1, 0, 0, 0: the variance of y, 1/4 with n - 1, over N."""
+    y, half = np.array([1.0, 0.0, 0.0, 0.0]), np.full(4, 0.5)
+    sample = ReviewedSample(y, np.zeros(4), half)
+    these = float(estimate_rate(sample, None, items=8).variance)
+    like = float(estimate_rate(sample, None, items=8, superpopulation=True).variance)
+    assert like - these == pytest.approx(1 / 4 / 8)
+
+
+def test_few_right_answers_weigh_as_few_wrong_ones() -> None:
+    """What is found and what is not may change places: only their numbers count."""
+    y = np.repeat([1.0, 0.0], [180, 20])
+    f = np.where(np.arange(200) % 90 == 0, 1 - y, y)
+    sides = [
+        estimate_rate(ReviewedSample(marks, by, np.full(200, 0.1)), rate, items=2_000)
+        for marks, by, rate in ((y, f, float(f.mean())), (1 - y, 1 - f, float(1 - f.mean())))
+    ]
+    assert float(sides[0].lam) == pytest.approx(float(sides[1].lam))
+    assert float(sides[0].lam) > 0
+    assert float(sides[0].variance) == pytest.approx(float(sides[1].variance))
+
+
+@pytest.mark.parametrize("sizes", [None, np.tile([3.0, 1.0], 10)])
+def test_clusters_whose_answers_cancel_out_narrow_nothing(sizes: np.ndarray | None) -> None:
+    """Ten questions, one of two answers wrong: sums are alike, and half a cluster is added.
+
+    Squared shares of the denominator sum to 20 · .05² = 1/20, those of questions to 10 · .1² =
+    1/10: added is ((1/10)² - (1/20)²) / 4. Of a ratio it is half; with sizes 3 and 1 the squared
+    shares sum to 10 · (9 + 1) / 1600 = 1/16.
+    """
+    y = np.tile([1.0, 0.0], 10) * (1 if sizes is None else sizes)
+    codes = np.repeat(np.arange(10), 2)
+    alone, together = (
+        float(
+            estimate_rate(
+                ReviewedSample(y, np.zeros(20), np.full(20, 0.2), x=sizes, clusters=clusters),
+                None,
+                items=100,
+                superpopulation=True,
+            ).variance
+        )
+        for clusters in (None, codes)
+    )
+    added = (1 / 100 - 1 / 400) / 4 if sizes is None else (0.01 - 0.00390625) / 4 / 2
+    assert together - alone == pytest.approx(added)
+
+
+def test_three_people_have_few_degrees_of_freedom() -> None:
+    """Satterthwaite's: of items 1/60 with 9, of people 1/120 with 2."""
+    y = np.repeat([1.0, 0.0], [2, 8])
+    sample = ReviewedSample(y, np.zeros(10), np.full(10, 0.01))
+    items = float(estimate_rate(sample, None, items=1_000, superpopulation=True).variance)
+    people = PeopleSpread(items / 2, 3, common=True)
+    found = estimate_rate(sample, None, items=1_000, superpopulation=True, people=people)
+    assert float(found.variance) == pytest.approx(1.5 * items)
+    df = 1.5**2 / (1 / 9 + 0.5**2 / 2)
+    low, high = wilson(found.rate, found.n_effective, df)
+    assert float(found.low) == pytest.approx(float(low))
+    assert float(found.high) == pytest.approx(float(high))
