@@ -105,6 +105,13 @@ def test_unsafe_calls_that_no_linter_knows_are_not_made() -> None:
         assert unsafe_calls(path.read_text(encoding="utf-8")) == [], path
 
 
+def test_no_pattern_repeats_a_group_possessively() -> None:
+    """Python 3.11.0 to 3.11.4 match more than such a pattern says (python/cpython#106052)."""
+    possessive = re.compile(r"\)(?:[*+?]|\{[^{}]*\})\+")
+    for path in (*ROOT.glob("spanlab/**/*.py"), *ROOT.glob("optimizers/**/*.py")):
+        assert not possessive.findall(path.read_text(encoding="utf-8")), path
+
+
 @pytest.mark.parametrize(
     "call", ["st.markdown(text, unsafe_allow_html=True)", "reply.read()", "await reply.aread()"]
 )

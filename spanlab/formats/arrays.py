@@ -8,15 +8,15 @@ from typing import BinaryIO, NamedTuple
 
 from pydantic_core import from_json
 
-_CHUNK = 1 << 20
+_CHUNK = 1 << 18  # a group that repeats takes some forty times the bytes that it matches
 _LONGEST_NAME = 1 << 10  # bytes of a member of an object that are looked at
 _SPACE = b" \t\r\n"
-_STRING = rb'[^"\\]*+(?:\\.[^"\\]*+)*+'
+_STRING = rb'[^"\\]*+(?>(?:\\.[^"\\]*+)*)'
 _REST = re.compile(_STRING + b'("?)', re.DOTALL)  # of a string that an earlier chunk opened
 # All up to a bracket, a string that stays open and, between elements, a comma.
-_DEEP = re.compile(rb'(?:[^"\[\]{}]++|"' + _STRING + b'")*+', re.DOTALL)
+_DEEP = re.compile(rb'(?>(?:[^"\[\]{}]++|"' + _STRING + b'")*)', re.DOTALL)
 _STEPS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
-_BETWEEN = re.compile(rb'(?:[^"\[\]{},]++|"' + _STRING + b'")*+', re.DOTALL)
+_BETWEEN = re.compile(rb'(?>(?:[^"\[\]{},]++|"' + _STRING + b'")*)', re.DOTALL)
 _NAME = re.compile(rb'("[^"\\]*(?:\\.[^"\\]*)*")[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
 
 

@@ -140,7 +140,7 @@ def _ending(code: str) -> re.Pattern[str]:
     lies between needs no rules: most of a text, and most of the time that its tokens take.
     """
     marks = re.escape("".join(_ENDS | _ENDS_OF.get(code, frozenset()) | {".", "…"}))
-    return re.compile(rf"[{marks}]\S*+(?: [^\s{marks}]*+[{marks}]\S*+)*+")
+    return re.compile(rf"[{marks}]\S*+(?>(?: [^\s{marks}]*+[{marks}]\S*+)*)")
 
 
 def _ends_of(run: str, code: str) -> _SentenceEnds:

@@ -146,7 +146,7 @@ def _pattern() -> re.Pattern[str]:
     marks = _marks()
     letter = rf"[^\W\d_{_UNSPACED}]"
     return re.compile(
-        rf"{letter}(?:{letter}++|[{marks}\u200c\u200d]++)*+"
+        rf"{letter}(?>(?:{letter}++|[{marks}\u200c\u200d]++)*)"
         rf"|(?=\d)(?:{_GROUPED}|{_DECIMAL}|\d+)"
         rf"|[{_UNSPACED}][{marks}]*"
     )
