@@ -31,14 +31,24 @@ from dataset_hub import TOKEN, DatasetHub
 from fake_hub import Hub
 from forks import run_forked
 from gold_answers import GoldAnswers, better_when_asked
-from guide_blocks import BLOCK, TOPICS, blocks, commands, environment, is_ours, text_of
+from guide_blocks import (
+    BLOCK,
+    DEVELOPERS,
+    FOR_DEVELOPERS,
+    TOPICS,
+    blocks,
+    commands,
+    environment,
+    is_ours,
+    text_of,
+)
 from guide_parts import made_anew, variables, variables_of_roles
 from ports import free_port
 from trace_homes import KEYS, living
 from typer.main import get_command
 
 from spanlab.base.errors import UsageError
-from spanlab.base.guide import FOLDER, INDEX, guide_page, search_guide
+from spanlab.base.guide import FOLDER, INDEX, guide_page, guide_pages, search_guide
 from spanlab.bench.plan import read_plan
 from spanlab.cli.app import app
 from spanlab.detection import entries
@@ -89,16 +99,16 @@ def test_every_page_is_listed_and_every_detector_has_one() -> None:
     assert sorted(described) == sorted(entry.name for entry in entries())
 
 
-@pytest.mark.parametrize("topic", [*TOPICS, INDEX])
+@pytest.mark.parametrize("topic", [*TOPICS, INDEX, *FOR_DEVELOPERS])
 def test_what_a_page_links_to_is_there(topic: str) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]+)", text_of(topic))
     for link in links:
-        assert (FOLDER / link).is_file(), link
+        assert ((DEVELOPERS if topic in FOR_DEVELOPERS else FOLDER) / link).is_file(), link
     for picture in (link for link in links if link.endswith(".webp")):
         assert (FOLDER / picture).with_stem(f"{Path(picture).stem}-dark").is_file()
 
 
-@pytest.mark.parametrize("topic", [*TOPICS, INDEX])
+@pytest.mark.parametrize("topic", [*TOPICS, INDEX, *FOR_DEVELOPERS])
 def test_a_page_is_written_as_forges_and_the_app_read_it(topic: str) -> None:
     text = text_of(topic)
     assert text.startswith("# ")
@@ -255,7 +265,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-RUNNING = [topic for topic in TOPICS if blocks(topic, "sh") or blocks(topic, "python")]
+RUNNING = [
+    topic for topic in (*TOPICS, *FOR_DEVELOPERS) if blocks(topic, "sh") or blocks(topic, "python")
+]
 
 
 @pytest.fixture
@@ -410,7 +422,7 @@ def names_of(words: str) -> list[str]:
 
 def test_extras_and_variables_that_it_names_exist() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    text = "".join(map(text_of, TOPICS))
+    text = "".join(map(text_of, (*TOPICS, *FOR_DEVELOPERS)))
     extras = set(re.findall(r"spanlab\[(\w+)\]", text))
     assert extras <= set(project["optional-dependencies"])
     named = set(re.findall(r"\bSPANLAB_[A-Z_]+\b", text))
@@ -442,6 +454,39 @@ def test_words_are_found_where_they_stand_and_titles_come_first() -> None:
     assert search_guide("  ") == []
 
 
+# Found through the command, first of all, or first on the page Guide of the app.
+ASKED_FOR = {
+    "thumbs": "formats",
+    "privacy": "privacy",
+    "GDPR": "privacy",
+    "delete": "privacy",
+    "own labels": "campaigns",
+    "cite": "quick-start",
+    "compare prompts": "measuring",
+    "Ollama": "models",
+    "CI": "measuring",
+    "upgrade": "team",
+    "German": "detectors",
+    "invitation": "team",
+    "undo": "review",
+    "security": "privacy",
+}
+
+
+@pytest.mark.parametrize(("words", "topic"), ASKED_FOR.items(), ids=str)
+def test_a_page_is_found_by_what_its_readers_call_its_subject(
+    words: str, topic: str, tmp_path: Path
+) -> None:
+    done = run_here(["guide", "--search", words], tmp_path, environment(tmp_path))
+    assert done.stdout.split()[0] == topic, done.stdout
+
+
+def test_a_search_that_finds_nothing_says_so(tmp_path: Path) -> None:
+    done = run_here(["guide", "--search", "zebra crossing"], tmp_path, environment(tmp_path))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "No page has all of these words" in done.stderr
+
+
 @pytest.mark.parametrize("asked", ["papelo", "detector-papelo", "Detector-Papelo ", "pap"])
 def test_a_topic_is_known_by_name_title_or_beginning(asked: str) -> None:
     assert guide_page(asked).topic == "detector-papelo"
@@ -458,7 +503,10 @@ def test_the_command_lists_pages_shows_one_and_finds_words(tmp_path: Path) -> No
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    assert [line.split()[0] for line in said().splitlines()] == TOPICS
+    in_menu = [page.topic for page in guide_pages() if page.in_menu]
+    *listed, last = said().splitlines()
+    assert [line.split()[0] for line in listed] == in_menu
+    assert last.endswith("spanlab guide offline")
     assert "Accept the suggestion" in said("review")
     assert said("--search", "krippendorff alpha").startswith("words")
 

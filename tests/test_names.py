@@ -16,7 +16,11 @@ from spanlab.base.guide import FOLDER
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = sorted(path for room in ("spanlab", "optimizers") for path in (ROOT / room).rglob("*.py"))
-PAGES = [ROOT / "spanlab" / "README.md", *sorted(FOLDER.glob("*.md"))]
+PAGES = [
+    ROOT / "spanlab" / "README.md",
+    *sorted(FOLDER.glob("*.md")),
+    *sorted((ROOT / "spanlab" / "developers").glob("*.md")),
+]
 QUOTED = re.compile(r"(?<!`)``?([A-Za-z_][\w.]*)(?:\(\))?``?(?!`)")
 BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 PLACE = re.compile(r"`((?:\w+/)+\w+\.(?:py|js|toml|md)|(?:\w+/)+)`")

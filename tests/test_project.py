@@ -167,7 +167,7 @@ def test_nothing_of_this_machine_is_committed() -> None:
 
 
 def test_every_promise_about_security_names_files_and_tests_that_are_there() -> None:
-    page = (ROOT / "spanlab" / "guide" / "security.md").read_text("utf-8")
+    page = (ROOT / "spanlab" / "developers" / "security.md").read_text("utf-8")
     _, _, promised = page.partition("## What is not trusted")
     promised, _, _ = promised.partition("## Limits of the protection")
     for promise in re.split(r"^- (?=\*\*)", promised, flags=re.MULTILINE)[1:]:

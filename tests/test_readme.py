@@ -43,7 +43,7 @@ def test_every_file_and_page_that_it_names_is_there() -> None:
 
 
 def test_every_promise_of_security_is_kept_by_tests_that_are_there() -> None:
-    page = (ROOT / "spanlab/guide/security.md").read_text(encoding="utf-8")
+    page = (ROOT / "spanlab/developers/security.md").read_text(encoding="utf-8")
     _, _, promises = page.partition("## What is not trusted")
     promises, _, _ = promises.partition("## Limits of the protection")
     entries = promises.split("\n- **")[1:]
@@ -56,7 +56,7 @@ def test_every_promise_of_security_is_kept_by_tests_that_are_there() -> None:
 
 
 def test_the_layout_names_only_what_is_there() -> None:
-    pages = ("README.md", "guide/house.md", "guide/adding.md", "guide/security.md")
+    pages = ("README.md", *(f"developers/{page}.md" for page in ("house", "adding", "security")))
     layout = "".join((ROOT / "spanlab" / page).read_text(encoding="utf-8") for page in pages)
     names = set(re.findall(r"`?\b((?:spanlab|optimizers|tests)/[\w/]*(?:\.\w+)?|app\.py)", layout))
     packages = (

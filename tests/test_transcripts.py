@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from commands import run_here
-from guide_blocks import TOPICS, blocks, environment, is_shown
+from guide_blocks import FOR_DEVELOPERS, TOPICS, blocks, environment, is_shown
 from trace_homes import KEYS, living
 
 from spanlab.formats import read
@@ -63,7 +63,7 @@ def transcripts(topic: str) -> list[tuple[str, str]]:
 def test_every_block_is_run_or_it_is_said_why_not() -> None:
     """Blocks of commands and of Python are run, and lines of data read, by ``test_guide.py``."""
     met = set()
-    for topic in TOPICS:
+    for topic in (*TOPICS, *FOR_DEVELOPERS):
         for block in blocks(topic, "text", "toml", ""):
             if block.startswith("$ ") or (block.startswith('{"') and '"answer"' in block):
                 continue

@@ -31,15 +31,21 @@ def guide(
     from spanlab.base.guide import INDEX, guide_page, guide_pages, search_guide
 
     if search is not None:
-        for hit in search_guide(search):
+        hits = search_guide(search)
+        for hit in hits:
             typer.echo(f"{hit.page.topic:<22} {hit.line}")
+        if not hits:
+            typer.echo("No page has all of these words. Try fewer of them.", err=True)
+            raise typer.Exit(1)
         return
     page = None if topic is None else guide_page(topic)
     if _has_display():
         _open_page(INDEX if page is None else page.topic)
     elif page is None:
         for entry in guide_pages():
-            typer.echo(f"{entry.topic:<22} {entry.about}")
+            if entry.in_menu:
+                typer.echo(f"{entry.topic:<22} {entry.about}")
+        typer.echo("Each detector has a page, too: spanlab guide offline")
     else:
         _print_page(page)
 

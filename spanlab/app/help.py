@@ -84,7 +84,7 @@ def draw_guide() -> None:
 
 def _list_all() -> None:
     section = ""
-    for page in guide_pages():
+    for page in filter(lambda page: page.in_menu, guide_pages()):
         if page.section != section:
             st.caption(f"**{page.section}**")
             section = page.section

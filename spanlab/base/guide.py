@@ -16,7 +16,9 @@ from spanlab.base.errors import UsageError
 FOLDER = Path(__file__).resolve().parents[1] / "guide"
 INDEX = "README"  # the page that forges show for the folder; its lists order the others
 _ENTRY = re.compile(r"^- \[(?P<title>[^]]+)\]\((?P<topic>[\w-]+)\.md\): (?P<about>.+)$")
+_APART = "Detectors"  # the list of pages that others lead to, and no menu
 _HELPS = "<!-- helps -->"
+_ALSO = re.compile(r"<!-- also: (.*?) -->", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 
 
@@ -33,6 +35,17 @@ class GuidePage:
     def path(self) -> Path:
         """Its file."""
         return FOLDER / f"{self.topic}.md"
+
+    @property
+    def in_menu(self) -> bool:
+        """Whether lists of pages have it; others lead to the pages of single detectors."""
+        return self.section != _APART
+
+    @property
+    def head(self) -> str:
+        """What it is about: title, purpose, and the other words that people look for."""
+        also = _ALSO.search(self.path.read_text(encoding="utf-8"))
+        return " ".join((self.title, self.about, *(also.groups() if also else ())))
 
     @property
     def text(self) -> str:
@@ -83,32 +96,41 @@ def guide_page(topic: str) -> GuidePage:
     for name in (key, f"detector-{key}", *beginning):
         if name in names:
             return names[name]
-    close = get_close_matches(key, names, n=1)
+    close = get_close_matches(key, names, n=1) or [hit.page.topic for hit in search_guide(key)[:1]]
     hint = f"; did you mean {names[close[0]].topic!r}?" if close else ""
     raise UsageError(f"the guide has no page {topic!r}{hint} (`spanlab guide` lists them)")
 
 
 def search_guide(words: str) -> list[FoundPage]:
-    """Return the pages that have all of some words, those first that have them in their title.
+    """Return the pages that have all of some words, those first that are about them.
 
     Args:
-        words: separated by spaces; upper and lower case are the same.
+        words: beginnings of words, separated by spaces; upper and lower case are the same.
     """
     searched = words.casefold().split()
-    matches = []
+    found = []
     for page in guide_pages() if searched else ():
-        head, text = f"{page.title} {page.about}".casefold(), page.text.casefold()
-        if all(word in head or word in text for word in searched):
-            in_head = sum(word in head for word in searched)
-            matches.append((-in_head, -sum(text.count(word) for word in searched), page))
-    matches.sort(key=lambda match: match[:2])
-    return [FoundPage(page, _best_line(page, searched)) for *_, page in matches]
+        head, text = page.head.casefold(), page.text.casefold()
+        if all(_begins(word, head) or _begins(word, text) for word in searched):
+            whole = sum(
+                bool(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", head)) for word in searched
+            )
+            begun = sum(bool(_begins(word, head)) for word in searched)
+            often = sum(len(_begins(word, text)) for word in searched)
+            found.append(((not page.in_menu, -whole, -begun, -often), page))
+    found.sort(key=lambda hit: hit[0])
+    return [FoundPage(page, _best_line(page, searched)) for _, page in found]
+
+
+def _begins(word: str, text: str) -> list[str]:
+    """Return the places where a word of the text begins so."""
+    return re.findall(rf"(?<!\w){re.escape(word)}", text)
 
 
 def _best_line(page: GuidePage, words: list[str]) -> str:
     """Return the line of a page that has most of the words, without its Markdown."""
     lines = [line for line in page.text.splitlines() if line.strip(" `|-") and line[0] != "#"]
-    best = max(lines, key=lambda line: sum(word in line.casefold() for word in words))
+    best = max(lines, key=lambda line: sum(bool(_begins(word, line.casefold())) for word in words))
     plain = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", best).strip("#|-* ").replace("`", "")
     return plain if len(plain) <= 160 else f"{plain[:160].rpartition(' ')[0]} …"
 

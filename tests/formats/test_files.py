@@ -137,7 +137,9 @@ def test_every_format_names_its_reader(name: str) -> None:
 
 def test_one_file_is_a_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the guide shows, as a file in the folder of formats: nothing else is touched."""
-    guide = (Path(known.__file__).parents[2] / "guide" / "adding.md").read_text(encoding="utf-8")
+    guide = (Path(known.__file__).parents[2] / "developers" / "adding.md").read_text(
+        encoding="utf-8"
+    )
     (code,) = (
         text for text in re.findall(r"```python\n(.*?)```", guide, re.DOTALL) if "FORMAT" in text
     )

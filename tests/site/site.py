@@ -11,7 +11,8 @@ from spanlab.base.guide import INDEX, guide_pages, with_helps
 
 def on_config(config: Any) -> None:
     """Set the navigation: the sections of the guide's first page."""
-    sections = groupby(guide_pages(), lambda page: page.section)
+    listed = (page for page in guide_pages() if page.in_menu)
+    sections = groupby(listed, lambda page: page.section)
     config.nav = [
         {"The guide": f"{INDEX}.md"},
         *({name: [{each.title: f"{each.topic}.md"} for each in pages]} for name, pages in sections),

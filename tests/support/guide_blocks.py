@@ -9,13 +9,16 @@ from pathlib import Path
 from spanlab.base.guide import FOLDER, guide_pages
 
 TOPICS = [page.topic for page in guide_pages()]
+DEVELOPERS = FOLDER.with_name("developers")  # pages of the repository alone
+FOR_DEVELOPERS = sorted(path.stem for path in DEVELOPERS.glob("*.md"))
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MADE = re.compile(r"<!-- made: .*?<!-- end -->", re.DOTALL)
 
 
 def text_of(topic: str) -> str:
-    """Return a page."""
-    return (FOLDER / f"{topic}.md").read_text(encoding="utf-8")
+    """Return a page of the guide, or one for developers."""
+    folder = DEVELOPERS if topic in FOR_DEVELOPERS else FOLDER
+    return (folder / f"{topic}.md").read_text(encoding="utf-8")
 
 
 def blocks(topic: str, *languages: str) -> list[str]:
