@@ -193,7 +193,7 @@ def alter_items(items: list[BenchItem], control: Control | None) -> Iterator[Ite
         candidates = () if control == "no-passages" else same_language
         passages = next((item.passages for item in candidates if item.passages), ())
         yield bench_item.item.model_copy(
-            update={"passages": passages, "retrievals": (), "process": None}
+            update={"passages": passages, "retrievals": (), "citations": (), "process": None}
         )
 
 

@@ -188,7 +188,7 @@ def _fit_to_item(
         "voters": (),
     }
     if prediction.counted:
-        bare = item.model_copy(update={"passages": (), "retrievals": ()})
+        bare = item.model_copy(update={"passages": (), "retrievals": (), "citations": ()})
         read = joined(bare, Retrieval(retriever=name, query=item.answer), predicted_item.passages)
         return _PredictedItem(read, (annotation.model_copy(update=changes),))
     if predicted_item.passages != item.passages:

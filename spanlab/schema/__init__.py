@@ -42,6 +42,7 @@ from spanlab.schema.datasets import (
     USUAL_LABELS,
     AnnotatorSummary,
     BlindRule,
+    CitationLabel,
     DatasetSettings,
     DatasetSummary,
     DetectorSetup,
@@ -53,7 +54,7 @@ from spanlab.schema.datasets import (
     set_aside_remark,
 )
 from spanlab.schema.fits import DetectorFit, answer_hash
-from spanlab.schema.item import UNDETERMINED, Item, Passage, Retrieval
+from spanlab.schema.item import UNDETERMINED, Citation, Item, Passage, Retrieval
 from spanlab.schema.passages import BY_HAND, joined, merged, passage_id, process_of, renumbered
 from spanlab.schema.process import (
     BadNodeError,
@@ -139,6 +140,8 @@ __all__ = [
     "BadNodeError",
     "BlindRule",
     "CallsStep",
+    "Citation",
+    "CitationLabel",
     "Claim",
     "Count",
     "DatasetSettings",

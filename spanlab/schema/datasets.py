@@ -32,6 +32,17 @@ class SpanLabel(FrozenModel):
     description: Annotated[str, Field(max_length=2_000)] = ""
 
 
+class CitationLabel(StrEnum):
+    """What can be wrong with a citation or a quotation."""
+
+    NOT_IN_SOURCE = "not in the cited source"
+    ANOTHER_SOURCE = "supported by another source"
+    NO_SOURCE = "no such source"
+    MISATTRIBUTED = "misattributed quotation"
+    FABRICATED = "fabricated quotation"
+    CHANGED = "changed quotation"
+
+
 def _set(*labels: tuple[str, str]) -> tuple[SpanLabel, ...]:
     return tuple(SpanLabel(name=name, description=description) for name, description in labels)
 
@@ -67,6 +78,14 @@ LABEL_SETS: Mapping[str, tuple[SpanLabel, ...]] = {
         ("Subtle Conflict", "Departs from the source in what it means or implies."),
         ("Evident Baseless Info", "Not in the source, and clearly made up."),
         ("Subtle Baseless Info", "Not in the source: inferred, or added by opinion or knowledge."),
+    ),
+    "citations": _set(
+        (CitationLabel.NOT_IN_SOURCE, "The source that is cited for it does not say so."),
+        (CitationLabel.ANOTHER_SOURCE, "The cited source does not say so, but another one does."),
+        (CitationLabel.NO_SOURCE, "A number or name of a source that is not there."),
+        (CitationLabel.MISATTRIBUTED, "Word for word in another source than the one cited."),
+        (CitationLabel.FABRICATED, "In none of the sources, neither so nor in like words."),
+        (CitationLabel.CHANGED, "Words within quotation marks that the source does not have."),
     ),
     # Kwon et al., "SAFE" (2026), Table 9, and its extension for missing evidence.
     "SAFE": _set(

@@ -51,6 +51,17 @@ def _is_shared(process: object) -> str:
     return "shared" if shared else "own"
 
 
+class Citation(FrozenModel):
+    """Characters ``[start, end)`` of the answer for which it cites ``passages`` (0-based indices).
+
+    As the API that wrote the answer said it; what markers in the text say is read from the text.
+    """
+
+    start: Offset
+    end: Offset
+    passages: Annotated[tuple[Offset, ...], Field(min_length=1)]
+
+
 AnyProcess = Annotated[
     Annotated[Process, Tag("own")] | Annotated[SharedProcess, Tag("shared")],
     Discriminator(_is_shared),
@@ -60,7 +71,8 @@ AnyProcess = Annotated[
 class Item(FrozenModel):
     """One LLM output under review: an answer, its question and language, and the passages given.
 
-    ``meta`` keeps further fields of the dataset.
+    ``meta`` keeps further fields of the dataset. ``citations`` are those that the answer's API gave
+    with offsets; markers such as [1] stand in the answer itself (``spanlab.text.citations``).
     """
 
     id: Name
@@ -70,6 +82,7 @@ class Item(FrozenModel):
     passages: tuple[Passage, ...] = ()
     process: AnyProcess | None = None
     retrievals: tuple[Retrieval, ...] = ()
+    citations: tuple[Citation, ...] = ()
     meta: dict[str, JsonValue] = Field(default_factory=dict)
 
     if TYPE_CHECKING:
@@ -84,11 +97,14 @@ class Item(FrozenModel):
             passages: Iterable[Passage] = ...,
             process: AnyProcess | None = ...,
             retrievals: Iterable[Retrieval] = ...,
+            citations: Iterable[Citation] = ...,
             meta: Mapping[str, Any] = ...,
         ) -> None: ...
 
     @model_validator(mode="after")
-    def _retrieved_passages_exist(self) -> Self:
+    def _retrieved_and_cited_passages_exist(self) -> Self:
+        for index, citation in enumerate(self.citations):
+            self._check_citation(citation, f"citations.{index}")
         if not self.retrievals:  # as most items, which are read by the million
             return self
         if len({retrieval.key for retrieval in self.retrievals}) < len(self.retrievals):
@@ -101,3 +117,15 @@ class Item(FrozenModel):
                         f"the item has {len(self.passages)}"
                     )
         return self
+
+    def _check_citation(self, citation: Citation, field: str) -> None:
+        if not citation.start < citation.end <= len(self.answer):
+            raise ValueError(
+                f"{field}: [{citation.start}, {citation.end}) are no characters of the answer, "
+                f"which has {len(self.answer)}"
+            )
+        if max(citation.passages) >= len(self.passages):
+            raise ValueError(
+                f"{field}: passage {max(citation.passages)} does not exist, "
+                f"the item has {len(self.passages)}"
+            )

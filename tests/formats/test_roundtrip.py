@@ -16,6 +16,7 @@ from spanlab.formats import ReadOptions, read, write
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
+    Citation,
     Claim,
     Evidence,
     Interval,
@@ -135,12 +136,18 @@ def items(draw: st.DrawFn) -> Item:
         )
         for index in range(draw(st.integers(1, 3)))
     ]
+    answer, passages = draw(answers), tuple(draw(st.lists(passage, max_size=3)))
+    cited = st.lists(st.integers(0, max(len(passages) - 1, 0)), min_size=1, max_size=2).map(tuple)
     return Item(
         id=draw(names),
         lang=draw(st.sampled_from(["und", "en", "zh", "sr-Latn"])),
         question=draw(texts),
-        answer=draw(answers),
-        passages=tuple(draw(st.lists(passage, max_size=3))),
+        answer=answer,
+        passages=passages,
+        citations=[
+            Citation(start=start, end=end, passages=draw(cited))
+            for start, end in draw(st.lists(places(answer), max_size=2 if passages else 0))
+        ],
         process=draw(optional(st.just(Process(nodes=tuple(nodes))))),
         meta=draw(st.dictionaries(texts, json_values, max_size=3)),
     )

@@ -7,6 +7,7 @@ from spanlab.schema import (
     AnnotatorKind,
     AnswerPlace,
     CallsStep,
+    Citation,
     Claim,
     Evidence,
     FactStep,
@@ -54,6 +55,7 @@ def full_record() -> Record:
                 Retrieval(retriever="bm25", queries=("Oslo?",), passages=(0, 1)),
                 Retrieval(retriever="web"),
             ),
+            citations=(Citation(start=0, end=4, passages=(0, 1)),),
             meta={"model": "m", "logits": [0.5, -1.25], "nested": {"none": None}},
         ),
         annotations=(

@@ -32,7 +32,7 @@ SAID = (
     *("annotator", "kind", "status", "spans", "hard", "claims", "note"),
     *("hallucinated", "answer_hallucinated", "answer_prob"),
 )
-COLUMNS = ("id", "lang", "question", "answer", "passages", *SAID, "meta")
+COLUMNS = ("id", "lang", "question", "answer", "passages", "citations", *SAID, "meta")
 _PLACE = {"start": int, "end": int}
 # What is in the columns that are no texts.
 LISTS: dict[str, Any] = {
@@ -49,8 +49,8 @@ LISTS: dict[str, Any] = {
     "hard": [_PLACE],
     "claims": [{"text": str, "verdict": str, "prob": float, **_PLACE, "note": str}],
 }
-# Which earlier versions did not write; the first of the verdicts follows from the others.
-_LATER = frozenset({"hard", "hallucinated", "answer_hallucinated", "answer_prob"})
+# Which earlier versions did not write; ``hallucinated`` follows from the other verdicts.
+_LATER = frozenset({"citations", "hard", "hallucinated", "answer_hallucinated", "answer_prob"})
 _NESTED = frozenset(
     ("passages", "spans", "hard", "claims", "meta", "responses", "attributes", *_LATER)
 )
@@ -70,6 +70,7 @@ def item_columns(item: Item) -> dict[str, Any]:
         "question": item.question,
         "answer": item.answer,
         "passages": [passage.model_dump() for passage in item.passages],
+        "citations": to_json(item.citations).decode() if item.citations else None,
         "meta": to_json(item.meta).decode(),
     }
 
@@ -172,7 +173,7 @@ def join_rows_of_items(rows: Iterable[CellsRow], limit: int) -> Iterator[CellsRo
 def is_own(cells: Mapping[str, Any]) -> bool:
     """Say whether a record has an item's columns and a list of annotations in theirs."""
     listed = cells.get("annotations")
-    if not isinstance(listed, list) or not set(COLUMNS) - set(SAID) <= cells.keys():
+    if not isinstance(listed, list) or not set(COLUMNS) - _LATER - set(SAID) <= cells.keys():
         return False
     said = set(SAID) - _LATER
     return all(isinstance(one, dict) and said <= one.keys() for one in listed)
@@ -184,7 +185,7 @@ def record_of(cells: Mapping[str, Any]) -> Record:
     Raises:
         InputError: one of them holds something that it cannot; names it.
     """
-    item = {name: _parse_nested(name, cells[name]) for name in COLUMNS if name not in SAID}
+    item = {name: _parse_nested(name, cells.get(name)) for name in COLUMNS if name not in SAID}
     rows = [
         {
             name: _parse_nested(name, annotation.get(name))

@@ -4,7 +4,8 @@ One record per line. The item's fields stand at the top, its annotations in ``an
 
     {"id": …, "lang": …, "question": …, "answer": …, "passages": [{"text": …}],
      "process": {"nodes": [{"id": …, "text": …, "stage": …, "sources": […]}]},
-     "retrievals": [{"retriever": …, "queries": […], "passages": […], "query": …}], "meta": {…},
+     "retrievals": [{"retriever": …, "queries": […], "passages": […], "query": …}],
+     "citations": [{"start": …, "end": …, "passages": […]}], "meta": {…},
      "annotations": [{"annotator": …, "kind": …, "status": …,
                       "spans": [{"start": …, "end": …, "text": …, "prob": …, "label": …, "note": …,
                                  "source": …, "voters": [name, …],
@@ -62,6 +63,7 @@ from spanlab.formats.reader import (
 )
 from spanlab.schema import (
     Annotation,
+    Citation,
     Claim,
     DatasetSettings,
     Evidence,
@@ -102,6 +104,9 @@ class SpanlabReader(reader.FormatReader):
         """Say whether a record that has our fields is another's: more fields, or other values."""
         foreign = not record.keys() <= _FIELDS and not record.keys() & _OURS_ALONE
         is_listed = isinstance(record.get("answer"), list)
+        cited = record.get("citations")
+        if isinstance(cited, list) and not all(map(is_citation, cited)):
+            return True  # as APIs and TREC have them
         return foreign or is_listed or isinstance(record.get("meta"), str)
 
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
@@ -141,6 +146,11 @@ class SpanlabReader(reader.FormatReader):
             if (typed := _as_meant(row.raw, f"{self._stem}-{row.line}")) is None:
                 raise error from None
             return loads(typed)
+
+
+def is_citation(value: object) -> bool:
+    """Say whether a value has the fields of an item's citation, and no others."""
+    return isinstance(value, Mapping) and value.keys() == Citation.model_fields.keys()
 
 
 _ASKS_LINE = b'{"asks":'

@@ -30,6 +30,7 @@ from spanlab.formats.columns import map_columns
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.json_rows import names_in_first
 from spanlab.formats.known.csv_table import CsvReader
+from spanlab.formats.known.jsonl import is_citation
 from spanlab.formats.known.labelstudio_tasks import (
     KEYS,
     LABEL,
@@ -52,6 +53,7 @@ from spanlab.output.figures import counted
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
+    Citation,
     Item,
     Record,
     Response,
@@ -339,7 +341,10 @@ def _item(task: ExportedTask, field: str, row: FileRow, options: ReadOptions) ->
     names = {name: column for name, column in names.items() if name in _OF_ITEM}
     data = {name: task.data[column] for name, column in names.items()}
     meta = data_meta if isinstance(data_meta := task.data.get("meta"), dict) else {}
+    cited = task.data.get("citations")
+    citations = cited if isinstance(cited, list) and all(map(is_citation, cited)) else ()
     used = {field, OWN, SHOWN, *names.values(), *(["meta"] if meta else [])}
+    used |= {"citations"} if citations else set()
     other_data = {key: value for key, value in task.data.items() if key not in used}
     return Item(
         id=text_of(data.get("id")) or f"task-{_extra(task).get('id', row.line)}",
@@ -347,6 +352,7 @@ def _item(task: ExportedTask, field: str, row: FileRow, options: ReadOptions) ->
         question=text_of(data.get("question")) or "",
         answer=answer,
         passages=passages_in(data.get("passages"), f"data.{names.get('passages')}"),
+        citations=[Citation.model_validate(citation) for citation in citations],
         meta={**meta, **other_data, **({"task": _extra(task)} if task.model_extra else {})},
     )
 

@@ -122,6 +122,8 @@ def _data(item: Item) -> dict[str, Any]:
         data["lang"] = item.lang
     if item.passages:
         data["passages"] = [passage.model_dump(exclude_none=True) for passage in item.passages]
+    if item.citations:
+        data["citations"] = [citation.model_dump() for citation in item.citations]
     if item.meta:
         check_meta(item.meta)
         data["meta"] = item.meta

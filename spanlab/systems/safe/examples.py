@@ -240,7 +240,7 @@ def _without_evidence(
         query=query,
     )
     # Without what was retrieved: its indices are those of the passages before.
-    kept = item.model_copy(update={"passages": tuple(others), "retrievals": ()})
+    kept = item.model_copy(update={"passages": tuple(others), "retrievals": (), "citations": ()})
     return kept, steps, judged
 
 

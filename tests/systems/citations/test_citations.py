@@ -1,0 +1,139 @@
+"""The detector ``citations``, through the function and the command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spanlab.detection import detector
+from spanlab.formats import ReadOptions, read
+from spanlab.schema import Annotation, Citation, CitationLabel, Item, Passage, Span
+
+DATA = Path(__file__).parents[3] / "data" / "citations.jsonl"
+TOWER = "The tower was built in 1889 by Gustave Eiffel's company. It is 330 metres tall."
+BRIDGE = "The bridge was opened in 1932. “It took eight years to build,” said the mayor."
+
+
+def said_of(answer: str, *texts: str, citations: tuple[Citation, ...] = ()) -> Annotation:
+    item = Item(
+        id="a",
+        lang="en",
+        answer=answer,
+        passages=[Passage(text=text) for text in (texts or (TOWER, BRIDGE))],
+        citations=citations,
+    )
+    annotation = detector("citations").annotate(item)
+    annotation.check(item)
+    return annotation
+
+
+def labels_of(annotation: Annotation) -> list[tuple[str, str]]:
+    return [(str(span.label), span.text) for span in annotation.spans]
+
+
+def test_a_cited_sentence_that_holds_is_a_claim_with_evidence_and_no_mark() -> None:
+    said = said_of("The tower was built in 1889 [1].")
+
+    assert said.spans == ()
+    (claim,) = said.claims
+    assert (claim.verdict, claim.text) == ("supported", "The tower was built in 1889")
+    assert [(quote.passage, quote.stance) for quote in claim.evidence] == [(0, "supports")]
+
+
+def test_what_the_cited_source_does_not_say_is_marked_with_its_closest_sentence() -> None:
+    said = said_of("The tower is 512 metres tall [1].")
+
+    assert labels_of(said) == [("not in the cited source", "512")]
+    assert said.spans[0].evidence[0].text == "It is 330 metres tall."
+    assert [claim.verdict for claim in said.claims] == ["not-supported"]
+
+
+def test_another_source_that_says_so_is_named() -> None:
+    said = said_of("The tower is 330 metres tall [2].")
+
+    assert labels_of(said) == [("supported by another source", "The tower is 330 metres tall")]
+    assert said.spans[0].note == "passage 1 says so, which is not cited for it"
+    assert (said.spans[0].evidence[0].passage, said.spans[0].evidence[0].stance) == (0, "supports")
+
+
+def test_a_source_that_is_not_there() -> None:
+    assert labels_of(said_of("The tower was built in 1889 [1][9].")) == [("no such source", "[9]")]
+
+
+QUOTATIONS = {
+    "right": ("The mayor said “It took eight years to build” [2].", []),
+    "misattributed": (
+        "The mayor said “It took eight years to build” [1].",
+        [("misattributed quotation", "It took eight years to build")],
+    ),
+    "fabricated": (
+        "The mayor said “Nobody believed that we would ever finish it” [2].",
+        [("fabricated quotation", "Nobody believed that we would ever finish it")],
+    ),
+    "changed": (
+        "The mayor said “It took nine years to build” [2].",
+        [("changed quotation", "nine")],
+    ),
+    "uncited": ("The mayor said “It took eight years to build”.", []),
+}
+
+
+@pytest.mark.parametrize(("answer", "expected"), QUOTATIONS.values(), ids=QUOTATIONS)
+def test_quotations_are_found_or_called_by_name(
+    answer: str, expected: list[tuple[str, str]]
+) -> None:
+    assert labels_of(said_of(answer)) == expected
+
+
+def test_of_two_sources_one_that_adds_nothing_is_no_evidence() -> None:
+    (claim,) = said_of("The tower was built in 1889 [1][2].").claims
+
+    assert claim.verdict == "supported"
+    assert [quote.passage for quote in claim.evidence] == [0]
+
+
+def test_what_an_api_cites_by_offsets_is_judged() -> None:
+    said = said_of("It is 330 metres tall.", citations=(Citation(start=0, end=21, passages=(1,)),))
+
+    assert [label for label, _ in labels_of(said)] == ["supported by another source"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "texts", "note"),
+    [
+        ("It is so [1].", ("",), "no passages were given: no citation can be looked up"),
+        ("It is so.", (TOWER,), "nothing is cited; only quotations were looked up"),
+    ],
+    ids=["no passages", "no citations"],
+)
+def test_a_note_says_what_was_not_judged(answer: str, texts: tuple[str, ...], note: str) -> None:
+    said = said_of(answer, *texts)
+
+    assert (said.note, said.spans) == (note, ())
+
+
+def test_planted_faults_of_the_other_half_are_found() -> None:
+    """What the guide says of these 40 answers, on which nothing was chosen."""
+    right, marked, planted = (dict.fromkeys(CitationLabel, 0) for _ in range(3))
+    for record in read(DATA, ReadOptions()):
+        if record.item.meta["part"] != "judge":
+            continue
+        (gold,) = record.annotations
+        found = detector("citations").annotate(record.item).spans
+        for label in CitationLabel:
+            of_label = [span for span in found if span.label == label]
+            wrong = [span for span in gold.spans if span.label == label]
+            marked[label] += len(of_label)
+            planted[label] += len(wrong)
+            right[label] += sum(any(_meet(span, other) for other in wrong) for span in of_label)
+    share = {label: right[label] / marked[label] for label in CitationLabel}
+    assert planted[CitationLabel.FABRICATED] == planted[CitationLabel.MISATTRIBUTED] == 8
+    assert share[CitationLabel.FABRICATED] == share[CitationLabel.MISATTRIBUTED] == 1.0
+    assert right[CitationLabel.FABRICATED] == right[CitationLabel.MISATTRIBUTED] == 8
+    assert share[CitationLabel.ANOTHER_SOURCE] == 1.0
+    assert share[CitationLabel.NOT_IN_SOURCE] >= 0.7
+
+
+def _meet(span: Span, other: Span) -> bool:
+    return span.start < other.end and other.start < span.end
