@@ -44,7 +44,8 @@ class BrokenDetector(NamedTuple):
 def installed() -> Mapping[str, DetectorEntry | BrokenDetector]:
     """Return all installed detectors by name: spanlab's own first, ensembles last.
 
-    Of the others, what needs neither a model nor an option comes first, what needs an option last.
+    Of the others, what needs neither a model nor an option comes first, before all what has a
+    ``preset``; what needs an option comes last.
     """
     by_name: dict[str, DetectorEntry | BrokenDetector] = {}
     for offer in doors.offers("detectors"):
@@ -143,10 +144,12 @@ def _read(offer: doors.Offer, *, taken: bool) -> DetectorEntry | BrokenDetector:
 
 def _rank(entry: DetectorEntry | BrokenDetector) -> int:
     if not isinstance(entry, DetectorEntry):
-        return 1
+        return 2
     if entry.members is not None:
-        return 3
-    return 2 if entry.required else 1 if entry.asks_models else 0
+        return 4
+    if entry.required or entry.asks_models:
+        return 3 if entry.required else 2
+    return 0 if entry.preset else 1
 
 
 JUDGE = "judge"  # the role of the model that decides what is hallucinated
