@@ -5,10 +5,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+import tracemalloc
+from collections.abc import Callable, Iterator
+from concurrent.futures import wait
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -114,3 +119,64 @@ def test_addresses_need_a_secret_and_are_addresses(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("SPANLAB_WEBHOOKS", "ftp://a.example")
     with pytest.raises(UsageError, match="SPANLAB_WEBHOOKS"):
         Settings.read()
+
+
+def endless(head: bytes, piece: bytes, pause: float = 0.0) -> Callable[[socket.socket], None]:
+    """A receiver that begins so and then goes on until it is left."""
+
+    def answer(caller: socket.socket) -> None:
+        caller.sendall(head)
+        while True:
+            caller.sendall(piece)
+            time.sleep(pause)
+
+    return answer
+
+
+HOSTILE: dict[str, tuple[Callable[[socket.socket], None], str]] = {
+    "silence": (lambda caller: time.sleep(3), "TimeoutError"),
+    "closed": (lambda caller: caller.close(), "RemoteProtocolError"),
+    "no HTTP": (lambda caller: caller.sendall(b"\0\xff" * 40_000), "RemoteProtocolError"),
+    "a head a byte at a time": (endless(b"HTTP/1.1 200 OK\r\nX: ", b"a", 0.1), "TimeoutError"),
+    "an endless head": (endless(b"HTTP/1.1 200 OK\r\n", b"X: a\r\n" * 1000), "RemoteProtocolError"),
+    "an endless body": (endless(b"HTTP/1.1 500 No\r\n\r\n", b"a" * 65_536), "it answers 500"),
+    "into the local network": (
+        lambda caller: caller.sendall(
+            b"HTTP/1.1 302 Go\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0\r\n\r\n"
+        ),
+        "it answers 302",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_receiver_that_is_made_to_harm_ends_in_words(
+    name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer, reason = HOSTILE[name]
+
+    def take(caller: socket.socket) -> None:
+        with caller, suppress(OSError):
+            caller.recv(65_536)
+            answer(caller)
+
+    def serve() -> None:
+        with suppress(OSError):  # the test is over
+            while True:
+                threading.Thread(target=take, args=listener.accept()[:1], daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, daemon=True).start()
+        monkeypatch.setenv("SPANLAB_WEBHOOKS", f"http://127.0.0.1:{listener.getsockname()[1]}/hook")
+        monkeypatch.setenv("SPANLAB_WEBHOOK_SECRET", SECRET)
+        monkeypatch.setattr(notices, "_SECONDS", 1.0)
+        monkeypatch.setattr(notices, "_PAUSES", (0.1,))
+        tracemalloc.start()
+        notices.notify("item done", dataset="mine")
+        under_way = list(notices._under_way())
+        assert not wait(under_way, 30).not_done
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert under_way
+    assert peak < 8 << 20
+    assert f"127.0.0.1 was not told: {reason}" in caplog.text
