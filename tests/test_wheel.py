@@ -12,7 +12,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tarfile
 import urllib.request
 import zipfile
 from email import message_from_bytes
@@ -107,8 +106,7 @@ def test_the_source_distribution_makes_the_same_wheel(wheel: Path, tmp_path: Pat
     folder = str(tmp_path)
     run([sys.executable, "-c", make.format("sdist", folder)], tree)
     (packed,) = tmp_path.glob("*.tar.gz")
-    with tarfile.open(packed) as archive:
-        archive.extractall(tmp_path, filter="data")
+    subprocess.run(["tar", "xf", packed, "-C", tmp_path], check=True)
     unpacked = tmp_path / packed.name.removesuffix(".tar.gz")
     run([sys.executable, "-c", make.format("wheel", folder)], unpacked)
     (again,) = tmp_path.glob("*.whl")

@@ -6,6 +6,7 @@ page or command that is quick today stands still on the dataset that is twice as
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import math
@@ -17,6 +18,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
+from spanlab import doors
+from spanlab.doors import Page
+
 _ITEMS, _SPANS = 2_000, 2_500
 _SLACK, _SHORT = 1.25, 0.1
 _COMMANDS = MappingProxyType(
@@ -24,6 +28,8 @@ _COMMANDS = MappingProxyType(
         "import": "import {file} --dataset again",
         "annotate": "annotate mine --detector offline",
         "score": "score mine --annotator Ben --gold gold",
+        "campaign": "campaign mine",
+        "datasets": "datasets",
         "agreement": "agreement mine",
         "raters": "raters mine",
         "rates": "rates mine --by lang",
@@ -34,13 +40,20 @@ _COMMANDS = MappingProxyType(
         **{f"export {end}": f"export mine -o out.{end}" for end in ("jsonl", "csv", "html")},
     }
 )
-_PAGES = ("datasets", "review", "compare", "adjudicate", "measure", "export", "campaign", "detect")
+_OF_MANY = MappingProxyType(  # of one item they say that it is too few
+    {
+        "fit": "fit mine",
+        "measure": "measure mine --annotator det",
+        "gate": "gate mine --max-rate 1",
+    }
+)
 
 
 def main() -> None:
     """Print the seconds of each at n and 2n, and the factor."""
     logging.disable(logging.WARNING)  # AppTest warns that it is no browser
-    _measured(_items, 10)  # imports are no growth
+    gc.disable()  # it runs when it will: a step in the time, and no growth
+    _measured(_items, 100)  # imports are no growth
     for what, n, write in (("items", _ITEMS, _items), ("spans of one item", _SPANS, _spans)):
         once, twice = _measured(write, n), _measured(write, 2 * n)
         allowed = 2 * math.log(2 * n) / math.log(n) * _SLACK
@@ -59,12 +72,12 @@ def _measured(write: Callable[[Path, int], None], n: int) -> dict[str, float]:
         file = Path(folder, "items.jsonl")
         write(file, n)
         _run(f"import {file} --dataset mine")
-        for name, command in _COMMANDS.items():
+        for name, command in (_COMMANDS | (_OF_MANY if write is _items else {})).items():
             with _timed(seconds, name):
                 _run(command.format(file=file))
-        for name in _PAGES:
-            with _timed(seconds, f"page {name}"):
-                _open(name)
+        for page in doors.pages():
+            with _timed(seconds, f"page {page.title}"):
+                _open(page)
     return seconds
 
 
@@ -86,22 +99,19 @@ def _run(command: str) -> None:
         raise SystemExit(f"spanlab {command}: {done.output or done.exception}")
 
 
-def _open(page: str) -> None:
+def _open(page: Page) -> None:
     import streamlit as st
     from streamlit import config
     from streamlit.testing.v1 import AppTest
 
-    from spanlab import doors
-
     config.set_option("server.address", "127.0.0.1")
-    place = next(each.place for each in doors.pages() if each.title.lower() == page)
     app = AppTest.from_string(
-        f"from pkgutil import resolve_name\nresolve_name({place!r})()", default_timeout=600
+        f"from pkgutil import resolve_name\nresolve_name({page.place!r})()", default_timeout=600
     )
     app.query_params.update({"dataset": "mine", "reviewer": "Zoe"})
     app.run()
     if app.exception:
-        raise SystemExit(f"{page}: {app.exception[0].value}")
+        raise SystemExit(f"{page.title}: {app.exception[0].value}")
     st.cache_resource.clear()
 
 
@@ -131,7 +141,7 @@ def _line(name: str, answer: str, places: list[tuple[int, int]]) -> str:
         for at, (who, kind) in enumerate(kinds.items())
     ]
     passages = [{"text": "The tower was built in 1889 by Gustave Eiffel."}]
-    item = {"id": name, "question": "Who?", "answer": answer, "passages": passages}
+    item = {"id": name, "question": f"Who built {name}?", "answer": answer, "passages": passages}
     return json.dumps(item | {"annotations": annotations}) + "\n"
 
 

@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import subprocess
-import tarfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -272,8 +271,7 @@ def test_a_database_with_such_claims_says_so_and_becomes_one_of_verdicts(
     """The commit before 71537ae, which calls itself 1.0.0, imported ten answers, three of them
     ``"hallucinated": true``: it counted three claims, and no hallucinated answer.
     """
-    with tarfile.open(_STORED) as stored:
-        stored.extractall(tmp_path, filter="data")
+    subprocess.run(["tar", "xf", _STORED, "-C", tmp_path], check=True)
     for listed in (spanlab("datasets"), spanlab("datasets", "labelled")):
         assert "`spanlab annotators verdicts labelled gold`" in listed.stderr
     assert "0.0 %" in spanlab("rates", "labelled", "--by", "lang").stdout

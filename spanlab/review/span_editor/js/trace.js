@@ -94,10 +94,13 @@ export class TracePanel {
         this.paint();
     }
 
-    /** Take in what Python sent; `about` is null where the annotation is gone. */
+    /**
+     * Take in what Python sent; `about` is null where the annotation is gone. A slow line answers
+     * twice: what somebody has opened in a trace meanwhile stays open.
+     */
     receive({ item, annotator, about }) {
         const there = this.editor.cache.items.get(item);
-        if (!there) return;
+        if (!there || there.traces?.has(annotator)) return;
         (there.traces ??= new Map()).set(annotator, about);
         if (this.isOpen && this.editor.item === there) this.paint();
         if (this.editor.item === there) this.view.claims.paint();
