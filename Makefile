@@ -74,7 +74,8 @@ guide: $(FOR_TESTS)  ## the guide's generated parts anew, and the guide as a sta
 pictures: $(FOR_TESTS)  ## all pictures of README and guide anew, light and dark
 	sh tests/system_packages.sh
 	SPANLAB_PICTURES=$(CURDIR)/spanlab/guide/pictures \
-	  $(BIN)/pytest tests/browser/test_pictures.py tests/browser/test_optimise.py
+	  $(BIN)/pytest tests/browser/test_check.py tests/browser/test_pictures.py \
+	  tests/browser/test_optimise.py
 
 bench: $(FOR_TESTS)  ## print every figure that README and guide name
 	sh tests/system_packages.sh

@@ -2,7 +2,7 @@
 
     import spanlab
 
-    print(spanlab.detect("Paris has 3 million people.", passages=["Paris has 2.1 million."]))
+    print(spanlab.check("Paris has 3 million people.", ["Paris has 2.1 million people."]))
     records = spanlab.load([{"question": q, "answer": a, "passages": [p]}])  # or files, a DataFrame
     records = spanlab.annotate(records, ["offline", my_function])
     print(spanlab.score(records, "offline"))
@@ -21,7 +21,7 @@ from spanlab import _former
 if TYPE_CHECKING:
     from spanlab.formats.listening import record
     from spanlab.formats.recording import recorded
-    from spanlab.integrations.notebook import annotate, detect, load, push, save, vote
+    from spanlab.integrations.notebook import annotate, check, detect, load, push, save, vote
     from spanlab.integrations.notebook_results import (
         agreement,
         compare,
@@ -44,6 +44,7 @@ __all__ = [
     "Span",
     "agreement",
     "annotate",
+    "check",
     "compare",
     "detect",
     "load",
@@ -63,7 +64,7 @@ _NAMES = {
     "formats.listening": ("record",),
     "formats.recording": ("recorded",),
     "schema": ("Annotation", "Item", "Passage", "Record", "Span"),
-    "integrations.notebook": ("annotate", "detect", "load", "push", "save", "vote"),
+    "integrations.notebook": ("annotate", "check", "detect", "load", "push", "save", "vote"),
     "integrations.notebook_results": (
         "agreement",
         "compare",

@@ -51,6 +51,8 @@ class Page(NamedTuple):
         order: where it stands.
         group: the menu that it stands in; empty for the row itself, ``OWN`` for the menu of who
             has logged in.
+        needs_data: whether it shows a dataset; one that does not is the app's first page only while
+            there is none.
     """
 
     title: str
@@ -61,6 +63,7 @@ class Page(NamedTuple):
     place: str
     order: int = _LAST
     group: str = ""
+    needs_data: bool = True
 
 
 class Export(NamedTuple):

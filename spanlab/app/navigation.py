@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pkgutil import resolve_name
 
 import streamlit as st
@@ -32,6 +33,7 @@ _NAME = (
 
 
 _LONGEST = 24  # characters of a name in the navigation
+_EMPTY = "spanlab.starts-empty"  # whether there was no dataset when the session began
 _FIRST = "first"  # what Streamlit calls the page at `/`, so that its name is free to lead to it
 
 
@@ -50,7 +52,8 @@ def run() -> None:
     if not mine:
         ask_to_log_in(actor)
         return
-    drawn = {page.title: _page(page, default=page is mine[0]) for page in mine}
+    first = _first_of(mine)
+    drawn = {page.title: _page(page, default=page is first) for page in mine}
     helping = help_pages()
     common.register_pages([*drawn.values(), *helping])
     model_setup.watch_connection()
@@ -60,7 +63,7 @@ def run() -> None:
         if page.group != doors.OWN:
             group = page.group if sizes[page.group] > 1 else ""
             groups.setdefault(group, []).append(drawn[page.title])
-    groups[""].append(_by_name(mine[0], drawn[mine[0].title]))
+    groups[""].append(_by_name(first, drawn[first.title]))
     groups["Help"] = helping
     if actor is not OWNER:
         own = [drawn[page.title] for page in mine if page.group == doors.OWN]
@@ -69,6 +72,15 @@ def run() -> None:
     chosen = st.navigation(groups, position="top")
     draw_tour()
     chosen.run()
+
+
+def _first_of(pages: Sequence[doors.Page]) -> doors.Page:
+    """Return the page at `/`, which stays the same for as long as a session lasts."""
+    if _EMPTY not in st.session_state:
+        is_linked = "dataset" in st.query_params
+        st.session_state[_EMPTY] = not is_linked and not common.store().datasets()
+    shown = pages if st.session_state[_EMPTY] else [page for page in pages if page.needs_data]
+    return (shown or pages)[0]
 
 
 def _page(page: doors.Page, *, default: bool) -> st.Page:

@@ -10,7 +10,7 @@ from typing import Final
 
 from spanlab.measure.rate_tally import counted_annotations
 from spanlab.output.figures import percent
-from spanlab.output.marked_text import MarkedText, piece_html, pieces
+from spanlab.output.marked_text import MarkedText, piece_html, pieces, quote_html, shorten
 from spanlab.schema import HALLUCINATED, Annotation, Evidence, Item, Record
 from spanlab.text.labels import hard_of
 
@@ -18,9 +18,7 @@ _EXAMPLES: Final = 5
 _QUOTES: Final = 2  # of evidence in an example
 _BESIDE: Final = 110  # characters of context that stay on each side of a mark
 _TEXT: Final = 420  # characters of an answer
-_SHORT: Final = 170  # characters of a question or a quote
-_TITLE: Final = 60  # characters of a passage's title
-_STANCES: Final = {"refutes": "Evidence against it", "closest": "Closest passage"}
+_SHORT: Final = 170  # characters of a question
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ def _evidence(record: Record, annotation: Annotation) -> Iterator[Evidence]:
     quotes = sorted(_quotes(record, annotation), key=lambda quote: quote.stance != "refutes")
     passages = set[int]()
     for quote in quotes:
-        if quote.stance in _STANCES and quote.passage not in passages:
+        if quote.stance != "supports" and quote.passage not in passages:
             passages.add(quote.passage)
             yield quote
 
@@ -110,29 +108,15 @@ def examples_html(examples: Sequence[WorstExample]) -> str:
 def _example_html(example: WorstExample) -> str:
     item = example.item
     text = "".join(map(piece_html, _excerpt(pieces(item.answer, example.annotation))))
-    quotes = "".join(_quote_html(quote, item) for quote in example.evidence)
+    quotes = "".join(quote_html(quote, item) for quote in example.evidence)
     return (
         f"<li><p class='question' dir='auto' lang='{escape(item.lang)}'>"
-        f"{escape(_shorten(item.question) or item.id)}</p>"
+        f"{escape(shorten(item.question, _SHORT) or item.id)}</p>"
         f"<p class='answer' dir='auto' lang='{escape(item.lang)}'>{text}</p>{quotes}"
         f"<p class='about'>{escape(item.id)} · {percent(example.share)} of the answer · marked by "
         f"{escape(example.annotation.annotator)}"
         f"{'' if quotes else ' · no evidence was quoted'}</p></li>\n"
     )
-
-
-def _quote_html(quote: Evidence, item: Item) -> str:
-    title = item.passages[quote.passage].title or f"passage {quote.passage + 1}"
-    return (
-        f"<blockquote><span class='about'>{_STANCES[quote.stance]}:</span> "
-        f"<bdi>{escape(_shorten(quote.text))}</bdi> <span class='about'>"
-        f"(<bdi>{escape(_shorten(title, _TITLE))}</bdi>)</span></blockquote>"
-    )
-
-
-def _shorten(text: str, length: int = _SHORT) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def _excerpt(parts: Sequence[MarkedText]) -> Iterator[MarkedText]:

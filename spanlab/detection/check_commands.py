@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
-from spanlab.base.errors import InputError, UsageError
-from spanlab.base.options import problem
+from spanlab.base.errors import InputError
 from spanlab.base.redaction import visible
 from spanlab.cli import console
-from spanlab.cli.inputs import OptionsWithout, read_text, takes_options
-from spanlab.detection.file_run import FileRun
-from spanlab.detection.request import FOR_A_DATASET, RunOptions, RunRequest
-from spanlab.detection.specifications import remarks_on, specifications
+from spanlab.cli.inputs import OptionsWithout, takes_options
+from spanlab.detection.checking import LONGEST, answer_item, check_answer, read_passage
+from spanlab.detection.request import FOR_A_DATASET, RunOptions
 from spanlab.formats.known.jsonl import dumps
 from spanlab.output.marked_text import marked_text
 from spanlab.output.tables import Cell, Column, ResultTable, columns_of
-from spanlab.output.wording import usage_in_words
-from spanlab.schema import UNDETERMINED, Annotation, Item, Passage, Record, Span, Status, storable
+from spanlab.schema import UNDETERMINED, Annotation, Item, Span
 from spanlab.text.labels import hard_of
 
-_LONGEST = 400_000  # characters of an answer
 _MARKED = 3  # the exit status if something is marked
-_OFFLINE = ("offline",)  # the detector that nothing has to be set for
 
 
 @takes_options
@@ -38,8 +31,11 @@ def check(
         str, typer.Argument(help="The answer; without it, or as -, standard input is read.")
     ] = "-",
     passage: Annotated[
-        list[Path] | None,
-        typer.Option(help="A text file that the answer is checked against. Repeatable."),
+        list[str] | None,
+        typer.Option(
+            help="What the answer is checked against: a text file, a PDF or a public web address. "
+            "Repeatable."
+        ),
     ] = None,
     question: Annotated[str, typer.Option(help="What was asked.")] = "",
     lang: Annotated[str, typer.Option(help="The answer's language, such as en.")] = UNDETERMINED,
@@ -55,50 +51,24 @@ def check(
     spanlab check "Paris has 3 million inhabitants." --passage paris.txt
     spanlab check "Paris has 3 million inhabitants." --passage paris.txt --passage eiffel.txt --json
     """
-    texts = [read_text(path) for path in passage or ()]
-    item = _item(_read_answer() if answer == "-" else answer, question, lang, texts)
-    specs = specifications(options.model_copy(update={"detectors": options.detectors or _OFFLINE}))
-    if len(specs) > 1:
-        raise UsageError("check takes one --detector; an ensemble, such as ucsc, asks several")
-    for remark in remarks_on(specs):
-        console.say(remark)
-    run = FileRun.of(RunRequest.of(options, detectors=specs))
-    (record,) = run.annotate([Record(item=item)])
-    annotation = record.by(specs[0].signs)
-    if run.spent is not None:
-        console.say(str(run.spent))
-    if annotation is None or annotation.status is Status.FAILED:
-        raise InputError(f"{specs[0].signs} failed: {annotation.note if annotation else run.spent}")
+    passages = [read_passage(source) for source in passage or ()]
+    item = answer_item(_read_answer() if answer == "-" else answer, passages, question, lang)
+    checked = check_answer(item, options)
     if as_json:
-        typer.echo(dumps(record).decode(), nl=False)
+        typer.echo(dumps(checked.record).decode(), nl=False)
     else:
-        _write(item, annotation)
-    if usage := usage_in_words(run.usage):
-        console.say(usage)
-    if annotation.hallucinated:
+        _write(item, checked.annotation)
+    for remark in checked.remarks:
+        console.say(remark)
+    if checked.annotation.hallucinated:
         raise typer.Exit(_MARKED)
 
 
 def _read_answer() -> str:
-    answer = sys.stdin.read(_LONGEST + 1)
-    if len(answer) > _LONGEST:
-        raise InputError(f"standard input: longer than {_LONGEST:,} characters")
+    answer = sys.stdin.read(LONGEST + 1)
+    if len(answer) > LONGEST:
+        raise InputError(f"standard input: longer than {LONGEST:,} characters")
     return answer.strip()
-
-
-def _item(answer: str, question: str, lang: str, texts: list[str]) -> Item:
-    if not answer.strip():
-        raise UsageError("there is no answer: give it in quotes, or on standard input")
-    try:
-        return Item(
-            id="answer",
-            lang=lang,
-            question=storable(question),
-            answer=storable(answer),
-            passages=tuple(Passage(text=storable(text)) for text in texts if text.strip()),
-        )
-    except ValidationError as error:
-        raise InputError(f"check: {problem(error)}") from None
 
 
 def _write(item: Item, annotation: Annotation) -> None:
@@ -115,8 +85,6 @@ def _write(item: Item, annotation: Annotation) -> None:
     likeliest_first = sorted(annotation.spans, key=lambda span: -span.prob)
     if rows := tuple(map(_row, likeliest_first)):
         console.write_tables([ResultTable(key="spans", title="", columns=columns, rows=rows)])
-    if annotation.note:
-        console.say(annotation.note)
 
 
 def _row(span: Span) -> tuple[Cell, ...]:

@@ -25,6 +25,16 @@ ROOM = Room(
     },
     pages=(
         Page(
+            title="Check",
+            icon="fact_check",
+            needs="ADMINISTER",
+            about="Paste an answer to see which parts of it its passages do not support.",
+            topic="quick-start",
+            place="check_page:page",
+            order=5,
+            needs_data=False,
+        ),
+        Page(
             title="Detect",
             icon="manage_search",
             needs="ADMINISTER",

@@ -66,7 +66,7 @@ def run_form() -> dict[str, Any]:
             )
         else:
             environment = model_environment(set_up=is_set_up())
-            models = _ask_model(asking, environment)
+            models = ask_model(asking, environment)
             models["model_options"] = model_options_form(asking, "detect")
             if environment.problem is None:
                 draw_model_check(DetectorSelection(detectors=tuple(asking), **models))
@@ -79,15 +79,15 @@ _PRESET = "spanlab.detect.preset"
 
 def _offer_presets() -> None:
     """Offer the few choices that fit most runs; a choice of one's own is none of them."""
-    presets = _presets()
+    offered = presets()
     chosen = [name for name in installed() if st.session_state.get(kept(f"detect.{name}")["key"])]
     st.session_state[_PRESET] = next(
-        (title for title, name in presets.items() if chosen == [name]), None
+        (title for title, name in offered.items() if chosen == [name]), None
     )
     st.radio(
         "Detectors, and cost per answer",
-        list(presets),
-        captions=[_describe_preset(name) for name in presets.values()],
+        list(offered),
+        captions=[_describe_preset(name) for name in offered.values()],
         index=None,
         horizontal=True,
         key=_PRESET,
@@ -95,7 +95,8 @@ def _offer_presets() -> None:
     )
 
 
-def _presets() -> dict[str, str]:
+def presets() -> dict[str, str]:
+    """Return the detectors that fit most uses, by the titles that people choose."""
     return {entry.preset: entry.name for entry in entries() if entry.preset}
 
 
@@ -105,7 +106,7 @@ def _describe_preset(name: str) -> str:
 
 
 def _take_preset() -> None:
-    preset = _presets()[st.session_state[_PRESET]]
+    preset = presets()[st.session_state[_PRESET]]
     for name in installed():
         st.session_state[kept(f"detect.{name}")["key"]] = name == preset
     if is_ensemble(preset):  # its members' own models are several that few people have
@@ -145,7 +146,12 @@ def _offer(name: str, entry: DetectorEntry | BrokenDetector) -> bool:
     return is_chosen
 
 
-def _ask_model(asking: Sequence[str], environment: ModelEnvironment) -> dict[str, Any]:
+def ask_model(asking: Sequence[str], environment: ModelEnvironment) -> dict[str, Any]:
+    """Ask which model these detectors are to ask, and where it is.
+
+    Returns:
+        Values of ``DetectorSelection``.
+    """
     _draw_heading("Model")
     draw_model_problem(environment)
     name, cost = st.columns([1.4, 1])

@@ -21,6 +21,11 @@ def allowed_hosts() -> frozenset[str]:
     return LOOPBACK | settings.allowed_hosts | ({host} if host else frozenset())
 
 
+def is_local(address: str | None) -> bool:
+    """Say whether only people at the machine itself reach a server that listens on ``address``."""
+    return address in LOOPBACK and allowed_hosts() == LOOPBACK
+
+
 @dataclass(frozen=True)
 class ServerFiles:
     """The files of the server's machine that people may name: all, or those below ``root``."""
@@ -41,7 +46,7 @@ class ServerFiles:
         settings = Settings.read()
         if settings.files_root is not None:
             return cls(settings.files_root.resolve())
-        return cls() if address in LOOPBACK and allowed_hosts() == LOOPBACK else None
+        return cls() if is_local(address) else None
 
     def path(self, text: str) -> Path:
         """Return the path that ``text`` names, with symbolic links resolved if there is a root.

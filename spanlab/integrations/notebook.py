@@ -19,6 +19,7 @@ from spanlab.base.redaction import visible
 from spanlab.data.import_files import in_folders
 from spanlab.data.report import write_report
 from spanlab.detection import Detector, DetectorSpec, EnsembleSpec, LocalDetector, Spec
+from spanlab.detection.checking import is_address, read_passage
 from spanlab.detection.file_run import FileRun
 from spanlab.detection.request import (
     FOR_A_DATASET,
@@ -261,6 +262,33 @@ def detect(
     (record,) = annotate([Record(item=item)], detector, **options)
     annotation = record.annotations[-1]
     return MarkedAnnotation.model_construct(**dict(annotation), answer=item.answer)
+
+
+def check(
+    answer: str,
+    passages: AnyPassage | Path | Iterable[AnyPassage | Path] = (),
+    **options: Any,
+) -> MarkedAnnotation:
+    """Return what a detector says of one answer, as `spanlab check` does: files and pages are read.
+
+    Args:
+        answer: the text to check.
+        passages: as for ``detect``; a ``Path`` is a text file or a PDF, and a text that is
+            nothing but an address is a public web page.
+        **options: the others of ``detect``: ``question``, ``lang``, ``detector`` and its options.
+
+    Raises:
+        PageError: a page or PDF cannot be read, or an address is not public.
+        InputError: a file cannot be read; or as for ``detect``, as are the other errors.
+    """
+    several: Iterable[Any] = [passages] if isinstance(passages, Path) else _plain_passages(passages)
+    read = [
+        read_passage(passage)
+        if isinstance(passage, Path) or (isinstance(passage, str) and is_address(passage))
+        else passage
+        for passage in several
+    ]
+    return detect(answer, passages=read, **options)
 
 
 def _plain_passages(passages: Any) -> list[Any]:

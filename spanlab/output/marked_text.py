@@ -7,7 +7,7 @@ from html import escape
 from itertools import pairwise
 from typing import Final
 
-from spanlab.schema import Annotation
+from spanlab.schema import Annotation, Evidence, Item
 from spanlab.text.labels import hard_of
 
 MARK_STYLE: Final = """
@@ -99,3 +99,28 @@ def piece_html(piece: MarkedText) -> str:
     if piece.prob <= 0 and not piece.hard:
         return escape(piece.text)
     return mark_html(piece.text, piece.prob, hard=piece.hard, label=", ".join(piece.labels))
+
+
+_STANCES: Final = {
+    "refutes": "Evidence against it",
+    "closest": "Closest passage",
+    "supports": "Evidence for it",
+}
+_QUOTE: Final = 170  # characters
+_TITLE: Final = 60  # of a passage's title
+
+
+def quote_html(quote: Evidence, item: Item) -> str:
+    """Return a quote from an item's passages as HTML: what it does to a mark, and where it is."""
+    title = item.passages[quote.passage].title or f"passage {quote.passage + 1}"
+    return (
+        f"<blockquote><span class='about'>{_STANCES[quote.stance]}:</span> "
+        f"<bdi>{escape(shorten(quote.text, _QUOTE))}</bdi> <span class='about'>"
+        f"(<bdi>{escape(shorten(title, _TITLE))}</bdi>)</span></blockquote>"
+    )
+
+
+def shorten(text: str, length: int) -> str:
+    """Return a text in one line of so many characters at most; one that is cut ends in "…"."""
+    text = " ".join(text.split())
+    return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -104,7 +104,7 @@ def test_two_people_log_in_and_each_writes_under_their_own_name(
 ) -> None:
     anna, lea = enter("2"), enter("1")
     assert _pages(anna) == ["Review"]
-    assert _pages(lea)[:3] == ["Review", "Datasets", "Detect"]
+    assert _pages(lea)[:4] == ["Check", "Review", "Datasets", "Detect"]
     anna.goto(server.url(dataset="ours", reviewer="Ben", item="ours-1"))
     _editor(anna)
     assert SECRET not in anna.content()

@@ -7,11 +7,18 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from pdf_files import pdf
 
+import spanlab as library
+from spanlab.base.errors import PageError
+from spanlab.search.addresses import ALLOWED
 from spanlab.testing import ModelServer, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -55,6 +62,49 @@ def test_an_answer_from_standard_input_becomes_a_record_that_import_reads(
     assert spanlab("import", "checked.jsonl", "--dataset", "d").returncode == 0
 
 
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[str]:
+    """The files of this test, served to whoever asks; gives host and port."""
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_a_pdf_and_a_web_page_are_passages(spanlab: Run, tmp_path: Path, site: str) -> None:
+    (tmp_path / "eiffel.pdf").write_bytes(pdf(f"BT /F1 12 Tf 72 700 Td ({PASSAGE}) Tj ET".encode()))
+    (tmp_path / "page.txt").write_text(PASSAGE, encoding="utf-8")
+    page = f"http://{site}/page.txt"
+    refused = spanlab("check", WRONG, "--passage", page)
+    assert refused.returncode == 1
+    assert "127.0.0.1, which is not public" in refused.stderr
+    for source, about in (
+        ("eiffel.pdf", {"title": "eiffel.pdf"}),
+        (page, {"url": page}),
+        (f"http://{site}/eiffel.pdf", {"url": f"http://{site}/eiffel.pdf"}),
+    ):
+        done = spanlab("check", WRONG, "--passage", source, "--json", **{ALLOWED: site})
+        assert done.returncode == 3, done.stderr
+        record = json.loads(done.stdout)
+        assert record["passages"] == [{"text": PASSAGE, **about}]
+        assert [span["text"] for span in record["annotations"][0]["spans"]] == ["1925"]
+
+
+def test_in_python_files_and_pages_are_read_as_well(
+    passage: Path, site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
+    page = f"http://{site}/{passage.name}"
+    with pytest.raises(PageError, match="not public"):
+        library.check(WRONG, page)
+    monkeypatch.setenv(ALLOWED, site)
+    several: list[str | Path] = ["Rome is old.", passage]
+    for passages in (PASSAGE, passage, page, several):
+        assert str(library.check(WRONG, passages)).endswith("March ⟦1925⟧.")
+    assert library.check(RIGHT, PASSAGE).spans == ()
+
+
 def test_a_model_may_judge_it(spanlab: Run, passage: Path, model_server: ModelServer) -> None:
     model_server.script(lambda ask: say_fields(parts=["Paris"]))
     environ = {name: os.environ[name] for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY")}
@@ -72,15 +122,19 @@ def test_a_model_may_judge_it(spanlab: Run, passage: Path, model_server: ModelSe
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("",), "there is no answer: give it in quotes, or on standard input"),
+        (("",), "there is no answer to check"),
         (("An answer.", "--passage", "nowhere.txt"), "nowhere.txt"),
+        (("An answer.", "--passage", "picture.png"), "picture.png: neither PDF nor UTF-8 text"),
+        (("An answer.", "--passage", "scan.pdf"), "scan.pdf: this PDF has no text"),
         (("An answer.", "--lang", "not a tag"), "lang"),
         (("An answer.", "--detector", "offline", "--detector", "ucsc"), "one --detector"),
     ],
 )
 def test_what_cannot_be_checked_is_refused(
-    spanlab: Run, arguments: tuple[str, ...], told: str
+    spanlab: Run, tmp_path: Path, arguments: tuple[str, ...], told: str
 ) -> None:
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\r\n")
+    (tmp_path / "scan.pdf").write_bytes(pdf(b""))
     done = spanlab("check", *arguments)
     assert done.returncode in {1, 2}
     assert told in done.stderr

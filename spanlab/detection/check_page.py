@@ -1,0 +1,207 @@
+"""The page Check: one answer is pasted, judged at once, and kept if people want."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Any, Final
+
+import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from spanlab.detection.checking import (
+    MOST,
+    CheckedAnswer,
+    answer_item,
+    check_answer,
+    file_passage,
+    typed_passages,
+)
+from spanlab.detection.entry import asks_models
+from spanlab.detection.form import ask_model, presets
+from spanlab.detection.models import model_environment
+from spanlab.detection.models_panel import is_set_up
+from spanlab.detection.request import RunOptions
+from spanlab.formats.server_files import is_local
+from spanlab.output.figures import counted
+from spanlab.output.marked_text import fragment_html, quote_html
+from spanlab.schema import Item, Passage, Permission, Span
+from spanlab.text.labels import hard_of
+from spanlab.ui.common import (
+    datasets_with,
+    kept,
+    page_link,
+    plain,
+    store,
+    switch_page,
+    title,
+)
+from spanlab.ui.messages import errors_shown
+
+_ANSWER, _PASSAGES = kept("check.answer"), kept("check.passages")
+_CHECKED: Final = "spanlab.check.result"
+_DATASET: Final = "checked"
+_QUOTES: Final = 2  # of the evidence for a mark
+_EXAMPLE: Final = {
+    _ANSWER["key"]: "The Eiffel Tower was finished in March 1925 and is 330 metres high.",
+    _PASSAGES[
+        "key"
+    ]: "The Eiffel Tower in Paris was finished in March 1889. It is 330 metres high.",
+}
+_STYLE: Final = """<style>
+ol.check-marks { list-style: none; margin: 0; padding: 0 !important; }
+.check-marks li { margin: 0 0 .9rem !important; padding: 0 0 0 .8rem;
+  border-left: 3px solid rgb(208, 104, 8); overflow-wrap: anywhere; }
+.check-marks b + span { float: right; font-variant-numeric: tabular-nums; opacity: .75; }
+.check-marks blockquote { margin: .2rem 0 0; padding: 0; border: 0; color: inherit; }
+.check-marks .about { opacity: .75; }
+</style>"""
+
+
+def page() -> None:
+    """Draw the page."""
+    title("Check")
+    if not presets():
+        st.info("No detector is installed.")
+        return
+    _fill_from_link()
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        detector = _ask_detector()
+        fill, example = st.session_state.update, (_EXAMPLE,)
+        st.button("Fill in an example", type="tertiary", on_click=fill, args=example)
+    filled = {"detectors": (detector,)} | _ask_model(detector)
+    # A form, so that what is typed comes with the click, and not in a run that ends the check.
+    with st.form("check", border=False):
+        left, right = st.columns(2, gap="medium")
+        answer = left.text_area(
+            "Answer", height=262, placeholder="Paste what a model wrote.", **_ANSWER
+        )
+        with right:
+            typed = st.text_area(
+                "Passages (optional)",
+                height=180,
+                placeholder="Paste what it is checked against: a text, or the link of a page.",
+                help="A link stands in a line of its own. A line with --- parts two passages.",
+                **_PASSAGES,
+            )
+            files = st.file_uploader(
+                "Passages as PDF or text files",
+                type=["pdf", "txt", "md"],
+                accept_multiple_files=True,
+                max_upload_size=MOST >> 20,
+                label_visibility="collapsed",
+            )
+        check = st.form_submit_button("Check", type="primary", icon=":material/fact_check:")
+    if check:
+        st.session_state.pop(_CHECKED, None)
+        with errors_shown("Nothing was checked."), st.spinner("Checking …"):
+            passages = [*typed_passages(typed), *_uploaded(files)]
+            item = answer_item(answer, passages)
+            st.session_state[_CHECKED] = check_answer(item, RunOptions.checked(filled))
+    checked: CheckedAnswer | None = st.session_state.get(_CHECKED)
+    if checked is not None:
+        _show(checked)
+    page_link(
+        "datasets", "Many answers? Import files, or look at the samples", icon=":material/database:"
+    )
+
+
+def _fill_from_link() -> None:
+    """Fill the boxes in from the address; a link must not do that where others run the app."""
+    answer, passages = st.query_params.get("answer"), st.query_params.get_all("passage")
+    if answer is None and not passages:
+        return
+    if is_local(st.get_option("server.address")):
+        st.session_state[_ANSWER["key"]] = answer or ""
+        st.session_state[_PASSAGES["key"]] = "\n---\n".join(passages)
+        for name in ("answer", "passage"):
+            st.query_params.pop(name, None)
+    else:
+        st.info("Links fill in this page only where spanlab runs on your own machine.")
+
+
+def _ask_detector() -> str:
+    """Ask what judges the answer."""
+    by_title = presets()
+    chosen = st.segmented_control(
+        "Checked by",
+        list(by_title),
+        default=next(iter(by_title)),
+        required=True,
+        label_visibility="collapsed",
+        **kept("check.detector"),
+    )
+    return by_title[str(chosen)]
+
+
+def _ask_model(detector: str) -> dict[str, Any]:
+    """Ask which model a detector is to ask, if it asks any."""
+    if not asks_models(detector):
+        return {}
+    with st.container(width=620):
+        return ask_model([detector], model_environment(set_up=is_set_up()))
+
+
+def _uploaded(files: Sequence[UploadedFile]) -> Iterator[Passage]:
+    for file in files:
+        yield file_passage(file.name, file.getvalue())
+
+
+def _show(checked: CheckedAnswer) -> None:
+    """Draw the marked answer with the evidence beside it, and offer to keep it."""
+    item, annotation = checked.record.item, checked.annotation
+    marked = hard_of(annotation)
+    verdict = "Nothing is marked"
+    if marked:
+        are = "is" if len(marked) == 1 else "are"
+        verdict = f"{counted(len(marked), 'part')} {are} likely hallucinated"
+    elif annotation.hallucinated:
+        verdict = "It is hallucinated, at no place that can be told"
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.subheader(verdict, anchor=False)
+        st.html(fragment_html(item.answer, annotation))
+    spans = [
+        span
+        for span in annotation.spans
+        if any(span.start < end and start < span.end for start, end in marked)
+    ]
+    with right:
+        st.subheader("Evidence" if spans else " ", anchor=False)
+        st.html(
+            f"{_STYLE}<ol class='check-marks'>{''.join(_row(span, item) for span in spans)}</ol>"
+        )
+        if weaker := len(annotation.spans) - len(spans):
+            st.caption(f"{counted(weaker, 'weaker mark')} in the text, none above 50 %.")
+        for remark in checked.remarks:
+            st.caption(plain(f"{remark[:1].upper()}{remark[1:]}."))
+    with left:
+        _offer_to_keep(checked)
+
+
+def _row(span: Span, item: Item) -> str:
+    """Return what is marked, how likely and why, and a quote of the passages."""
+    about = " · ".join(filter(None, (span.label, f"{int(100 * span.prob + 0.5)} %")))
+    quotes = "".join(
+        f"<div>{escape(quote.note or '')}</div>{quote_html(quote, item)}"
+        for quote in span.evidence[:_QUOTES]
+    )
+    note = "" if span.note is None else f"<div>{escape(span.note)}</div>"
+    return (
+        f"<li><b dir='auto'>{escape(span.text)}</b><span>{escape(about)}</span>{note}{quotes}</li>"
+    )
+
+
+def _offer_to_keep(checked: CheckedAnswer) -> None:
+    """Draw the button that stores an answer with its marks, and goes on with it in Review."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.text_input("Dataset", value=_DATASET, width=220, key="check-dataset").strip()
+        if not st.button("Keep and review", icon=":material/bookmark_add:"):
+            return
+    with errors_shown("Nothing was kept."):
+        summaries = {summary.name: summary for summary in datasets_with(Permission.MANAGE)}
+        number = summaries[name].n_items + 1 if name in summaries else 1
+        item = checked.record.item.model_copy(update={"id": f"answer-{number}"})
+        store().import_records(name, [checked.record.model_copy(update={"item": item})])
+        del st.session_state[_CHECKED]
+        switch_page("review", name, item=item.id)

@@ -1,0 +1,159 @@
+"""One answer, judged at once: what the command, the page and `spanlab.check` have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from spanlab.base.errors import InputError, UsageError
+from spanlab.base.options import problem
+from spanlab.base.runtime import wait
+from spanlab.base.settings import Settings
+from spanlab.detection.file_run import FileRun
+from spanlab.detection.request import RunOptions, RunRequest
+from spanlab.detection.specifications import remarks_on, specifications
+from spanlab.output.wording import usage_in_words
+from spanlab.schema import UNDETERMINED, Annotation, Item, Passage, Record, Status, storable
+from spanlab.search.page_text import read_apart
+from spanlab.search.pages import web_pages
+
+LONGEST: Final = 400_000  # characters of an answer, and bytes of a text file
+_OFFLINE: Final = ("offline",)  # the detector that nothing has to be set for
+MOST: Final = 20 * 2**20  # bytes of a PDF
+_RULE: Final = "---"  # a line between two passages
+
+
+@dataclass(frozen=True)
+class CheckedAnswer:
+    """An answer with what a detector says of it.
+
+    ``record`` has the item and all that the detector made, ``annotation`` is its own. ``remarks``
+    say what people should know of the run, such as what it has cost.
+    """
+
+    record: Record
+    annotation: Annotation
+    remarks: tuple[str, ...]
+
+
+def check_answer(item: Item, options: RunOptions) -> CheckedAnswer:
+    """Let a detector judge one answer.
+
+    Args:
+        item: the answer with its passages; see ``answer_item``.
+        options: the detector, ``offline`` if it names none, and its model.
+
+    Raises:
+        UsageError: several detectors are named, or one cannot be built.
+        InputError: the detector failed; says why.
+        ConfigurationError: key, address or name of the model is wrong.
+    """
+    specs = specifications(options.model_copy(update={"detectors": options.detectors or _OFFLINE}))
+    if len(specs) > 1:
+        raise UsageError("check takes one --detector; an ensemble, such as ucsc, asks several")
+    run = FileRun.of(RunRequest.of(options, detectors=specs))
+    (record,) = run.annotate([Record(item=item)])
+    annotation, spent = record.by(specs[0].signs), str(run.spent or "")
+    if annotation is None or annotation.status is Status.FAILED:
+        raise InputError(f"{specs[0].signs} failed: {annotation.note if annotation else spent}")
+    told = (*remarks_on(specs), annotation.note, spent, usage_in_words(run.usage))
+    return CheckedAnswer(record, annotation, tuple(filter(None, told)))
+
+
+def answer_item(
+    answer: str, passages: Iterable[Passage], question: str = "", lang: str = UNDETERMINED
+) -> Item:
+    """Return an answer as an item; passages without text are left out.
+
+    Raises:
+        UsageError: there is no answer.
+        InputError: the language is not a tag, or a text is too long.
+    """
+    if not answer.strip():
+        raise UsageError("there is no answer to check")
+    try:
+        return Item(
+            id="answer",
+            lang=lang,
+            question=storable(question),
+            answer=storable(answer),
+            passages=tuple(passage for passage in passages if passage.text.strip()),
+        )
+    except ValidationError as error:
+        raise InputError(f"check: {problem(error)}") from None
+
+
+def is_address(text: str) -> bool:
+    """Say whether a text is the address of a web page, and nothing else."""
+    return text.startswith(("http://", "https://")) and len(text.split()) == 1
+
+
+def read_passage(source: str | Path) -> Passage:
+    """Return a web page or a file as a passage: HTML, PDF (extra ``web``) or text.
+
+    Args:
+        source: an address, which must be public, or the path of a file.
+
+    Raises:
+        PageError: the page cannot be read, or its address is private.
+        InputError: the file cannot be read, is too large, or neither text nor PDF.
+    """
+    from spanlab.formats.files import check_file
+
+    if isinstance(source, str) and is_address(source):
+        page = wait(web_pages(Settings.read()).read(source))
+        return Passage(text=page.text, title=page.title, url=page.url, date=page.date)
+    path = Path(source)
+    check_file(path)
+    try:
+        with path.open("rb") as file:
+            return file_passage(str(path), file.read(MOST + 1))
+    except OSError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def file_passage(name: str, data: bytes) -> Passage:
+    """Return a file's text as a passage: that of a PDF (extra ``web``), or UTF-8.
+
+    Raises:
+        PageError: the PDF cannot be read.
+        InputError: it is too large, has no text, or is neither text nor PDF.
+    """
+    is_pdf = data.startswith(b"%PDF-")
+    most = MOST if is_pdf else LONGEST
+    if len(data) > most:
+        raise InputError(f"{name}: larger than {most:,} bytes")
+    if not is_pdf:
+        try:
+            return Passage(text=storable(data.decode("utf-8-sig")))
+        except UnicodeDecodeError as error:
+            raise InputError(f"{name}: neither PDF nor UTF-8 text: {error}") from None
+    page = wait(read_apart(data, "application/pdf"))
+    if not page.text.strip():
+        raise InputError(f"{name}: this PDF has no text: it may be scanned pages")
+    return Passage(text=storable(page.text.replace("\0", "")), title=page.title or Path(name).name)
+
+
+def typed_passages(text: str) -> Iterator[Passage]:
+    """Yield what is typed into the box of passages: each line that is an address is a web page.
+
+    The rest is one passage, or several where a line ``---`` stands between two.
+
+    Raises:
+        PageError: a page cannot be read, or its address is private.
+    """
+    own: list[str] = []
+    for line in (*text.splitlines(), _RULE):
+        address = line.strip() if is_address(line.strip()) else None
+        if address is None and line.strip() != _RULE:
+            own.append(line)
+            continue
+        if block := "\n".join(own).strip():
+            yield Passage(text=storable(block))
+        own.clear()
+        if address is not None:
+            yield read_passage(address)

@@ -1,0 +1,79 @@
+"""One answer from the empty app: pasted, judged within seconds, kept, and open in Review."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from driving import Desk
+from pictures import SIZE, take_picture
+from playwright.sync_api import Browser, Page, expect
+from serving import Server, patient, serving
+from test_accessibility import complaints
+
+from spanlab.storage import Store
+
+pytestmark = pytest.mark.browser
+
+ANSWER = "The Eiffel Tower was finished in March 1925 and is 330 metres high."
+PASSAGE = "The Eiffel Tower in Paris was finished in March 1889. It is 330 metres high."
+_SECONDS = 10.0  # from the first page to the marks
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Server]:
+    """A server of its own, over a home where nothing was ever imported."""
+    with serving(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture
+def first_page(empty: Server, browser: Browser) -> Iterator[Page]:
+    width, height = SIZE
+    with browser.new_context(viewport={"width": width, "height": height}) as context:
+        page = patient(context.new_page())
+        page.goto(empty.url())
+        expect(page.locator("h1")).to_have_text("Check")
+        yield page
+
+
+def test_an_empty_app_judges_an_answer_in_seconds_and_review_goes_on_with_it(
+    empty: Server, first_page: Page, tmp_path: Path
+) -> None:
+    page = first_page
+    began = time.monotonic()
+    page.get_by_role("textbox", name="Answer").fill(ANSWER)
+    page.get_by_role("textbox", name="Passages").fill(PASSAGE)
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("mark")).to_have_text("1925")
+    assert time.monotonic() - began < _SECONDS
+    expect(page.locator(".check-marks")).to_contain_text("“1889” stands here instead of “1925”")
+    take_picture(page, "check", tmp_path)
+    assert complaints(page) == []
+    page.get_by_role("button", name="Keep and review").click()
+    with Store.open(empty.settings) as store:
+        here = Desk(empty, store, page, "checked")
+        here.wait_for("answer-1")
+        expect(page.locator(".sl-passages mark")).to_contain_text("March 1889")
+        here.press("a", "Enter")
+        here.settle()
+        (span,) = store.review("checked", "answer-1", "reviewer").state.spans.values()
+        assert span.text == "1925"
+    page.get_by_role("link", name="Check", exact=True).click()
+    expect(page.get_by_role("textbox", name="Answer")).to_have_value(ANSWER)
+    page.goto(empty.url())  # a new session, in an app that is not empty any more
+    here.wait_for()
+
+
+def test_an_address_fills_the_page_in_and_checks_nothing_by_itself(
+    empty: Server, first_page: Page
+) -> None:
+    page = first_page
+    page.goto(empty.url(answer=ANSWER, passage=PASSAGE).replace("/?", "/check?"))
+    expect(page.get_by_role("textbox", name="Answer")).to_have_value(ANSWER)
+    expect(page.get_by_role("textbox", name="Passages")).to_have_value(PASSAGE)
+    expect(page.locator("mark")).to_have_count(0)
+    page.get_by_role("button", name="Check").click()
+    expect(page.locator("mark")).to_have_text("1925")
