@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from collections.abc import Mapping
+from typing import Final, TypedDict
 
 import streamlit as st
 
@@ -13,6 +14,7 @@ from spanlab.schema import (
     DatasetSettings,
     DatasetSummary,
     MeasurementPlan,
+    Order,
     QueueQuery,
     Status,
 )
@@ -27,8 +29,11 @@ _STATES = {
     "Done": Status.DONE,
     "Skipped": Status.SKIPPED,
 }
-_IMPORTED = "As imported"
-_SPLIT = "Most disagreement first"
+_ORDERS: Final[Mapping[str, Order]] = {
+    "As imported": "import",
+    "Most disagreement first": "disagreement",
+    "Least sure first": "uncertainty",
+}
 
 
 def _kept(name: str) -> common.WidgetKey:
@@ -176,7 +181,13 @@ def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
         detector = st.selectbox("Detector", [_ALL, *detectors], **_kept("detector"))
         split = st.slider("Disagreement at least", 0.0, 1.0, 0.0, step=0.05, **_kept("split"))
     order = st.segmented_control(
-        "Order", [_IMPORTED, _SPLIT], default=_IMPORTED, required=True, **_kept("order")
+        "Order",
+        list(_ORDERS),
+        default=next(iter(_ORDERS)),
+        required=True,
+        **_kept("order"),
+        help="“Least sure” are answers whose highest span probability is close to one half: what "
+        "a detector learns most from.",
     )
     unplaced = st.checkbox(
         "Where is it?",
@@ -216,7 +227,7 @@ def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
         max_prob=high if high < 1.0 else None,
         min_disagreement=split if split > 0.0 else None,
         unplaced=unplaced,
-        order="disagreement" if order == _SPLIT else "import",
+        order=_ORDERS[order],
     )
 
 
@@ -240,6 +251,6 @@ def describe_queue(dataset: str, query: QueueQuery) -> str:
         parts.append("hallucinated, place not marked")
     if query.unfinished:
         parts.append("needs a second annotator" if query.min_annotators else "needed from you")
-    if query.order == "disagreement":
-        parts.append("most disagreement first")
+    if query.order != "import":
+        parts += [words.lower() for words, order in _ORDERS.items() if order == query.order]
     return " · ".join(part for part in parts if part)

@@ -10,7 +10,9 @@ from typing import Literal
 from spanlab.base.errors import UsageError
 from spanlab.schema.record import Status
 
-Order = Literal["import", "disagreement", "probability", "status", "labels", "claims", "passages"]
+Order = Literal[
+    "import", "disagreement", "probability", "uncertainty", "status", "labels", "claims", "passages"
+]
 
 
 @dataclass(frozen=True)
@@ -104,9 +106,10 @@ class QueueQuery:
 
     ``order`` "status" begins with what the reviewer has not annotated, "import" with the first;
     the others begin with the highest (disagreement, probability, or number of labels, claims or
-    passages). ``reverse`` turns that round; items without a value come last either way, and ties
-    are in import order. ``after`` and ``before`` (one of them) are places in that order, exclusive;
-    ``limit`` is at most 1,000.
+    passages; "uncertainty": how close the probability is to one half). ``reverse`` turns that
+    round; items without a value come last either way, and ties are in import order. ``after``
+    and ``before`` (one of them) are places in that order, exclusive; ``limit`` is at most
+    1,000.
 
     Raises:
         UsageError: the fields contradict each other, or ``limit`` is out of range.

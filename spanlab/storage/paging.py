@@ -172,6 +172,7 @@ def _row(query: QueueQuery, stored: RowMapping, labels: tuple[str, ...]) -> Queu
         "import": None,
         "disagreement": disagreement,
         "probability": max_prob,
+        "uncertainty": None if max_prob is None else 0.5 - abs(max_prob - 0.5),
         "status": STATUSES.index(status),
         **counts,
         "passages": stored["n_passages"],

@@ -123,9 +123,10 @@ class Selection(QueueFilter):
     def _own(self) -> FromClause | None:
         """The annotations whose numbers the query orders by, beside those of the items."""
         query = self.query
-        name = {"probability": query.detector, "labels": query.reviewer, "claims": query.reviewer}
-        annotator = self.annotator(name.get(query.order))
-        if annotator is None or (query.order != "probability" and not query.blind):
+        by_detector = query.order in {"probability", "uncertainty"}
+        name = dict.fromkeys(("labels", "claims"), query.reviewer).get(query.order)
+        annotator = self.annotator(query.detector if by_detector else name)
+        if annotator is None or not (by_detector or query.blind):
             return None
         own = select(annotated).where(annotated.c.annotator_id == annotator.id)
         return own.where(annotated.c.dataset_id == self.dataset.id).subquery("own")
@@ -152,13 +153,15 @@ class Selection(QueueFilter):
     def _value(self) -> ColumnElement[Any]:
         """Return the number that the query orders by, other than a status."""
         query = self.query
+        prob: ColumnElement[Any] = queue_values.c.max_prob
+        if query.detector is not None:
+            prob = cast(null(), Float) if self._own is None else self._own.c.prob
         plain: dict[str, ColumnElement[Any]] = {
             "disagreement": self._disagreement,
             "passages": queue_values.c.n_passages,
-            "probability": queue_values.c.max_prob,
+            "probability": prob,
+            "uncertainty": 0.5 - func.abs(prob - 0.5),
         }
-        if query.order == "probability" and query.detector is not None:
-            return cast(null(), Float) if self._own is None else self._own.c.prob
         if query.order in plain:
             return plain[query.order]
         count, from_detectors = f"n_{query.order}", queue_values.c[f"detector_{query.order}"]

@@ -110,6 +110,18 @@ def test_filters_narrow_and_order_the_queue_and_combine(desk: Sit) -> None:
     here.page.wait_for_selector("text=No item fits this filter. Widen it under Queue.")
 
 
+def test_what_a_detector_is_least_sure_of_can_come_first(desk: Sit) -> None:
+    probs = {"sure": 0.95, "unsure": 0.55, "doubtful": 0.3}
+    items = [(Item(id=name, answer=ANSWER), prob) for name, prob in probs.items()]
+    here = desk(
+        [Record(item=item, annotations=(suggested(item, [("two", p)]),)) for item, p in items]
+    )
+    here.open_queue()
+    here.page.get_by_text("Least sure first").click()
+    assert _walk(here, "unsure", order="uncertainty") == ["unsure", "doubtful", "sure"]
+    assert "least sure first" in here.page.inner_text("body")
+
+
 def test_items_that_one_person_has_done_wait_for_a_second(desk: Sit) -> None:
     records = []
     for name, people in (("none", ()), ("one", ("Grace",)), ("two", ("Grace", "Alan"))):

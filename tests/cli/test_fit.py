@@ -73,6 +73,7 @@ def test_a_habit_that_people_leave_is_not_marked_any_more(
         done = spanlab(*command)
         assert done.returncode == 0, done.stderr
         assert _habits_in(tmp_path / "f.jsonl") == 0
+        assert f"fit “{fit_id}”" in (tmp_path / "f.jsonl").read_text(encoding="utf-8")
     unknown = spanlab("annotate", file, "--detector", "offline", "--option", "fitted=nothing")
     assert unknown.returncode == 1
     assert f"available: {fit_id}" in unknown.stderr

@@ -361,7 +361,8 @@ class PlainQueue:
         numbers: dict[Order, float | None] = {
             "import": None,
             "disagreement": _disagreement(record, query),
-            "probability": _highest(record, query),
+            "probability": (highest := _highest(record, query)),
+            "uncertainty": None if highest is None else 0.5 - abs(highest - 0.5),
             "status": _STATUSES.index(_status(record, query.reviewer)),
             "labels": max((len(_labels(said)) for said in seen), default=0),
             "claims": max((len(said.claims) for said in seen), default=0),

@@ -81,9 +81,15 @@ class OfflineDetector:
     name = NAME
 
     def __init__(
-        self, model: OfflineModel, fit: WordFit | None = None, *, strict: bool = False
+        self,
+        model: OfflineModel,
+        fit: WordFit | None = None,
+        *,
+        fit_id: str | None = None,
+        strict: bool = False,
     ) -> None:
         self._model, self._fit, self._strict = model, fit, strict
+        self._fit_note = f"with what it learnt from reviews: fit “{fit_id}”" if fit_id else None
 
     def annotate(self, item: Item) -> Annotation:
         """Mark an item's answer; without passages it is judged in a mode of its own, with a note.
@@ -112,7 +118,8 @@ class OfflineDetector:
             answer_prob=_answer_prob(
                 [part.likeliest for part in parts] + [span.prob for span in made_up]
             ),
-            note=None if texts.numbers else NO_PASSAGES,
+            note="; ".join(filter(None, (None if texts.numbers else NO_PASSAGES, self._fit_note)))
+            or None,
         )
 
     def rate(self, item: Item) -> list[RatedPart]:
@@ -297,7 +304,8 @@ def create(kit: DetectorKit) -> OfflineDetector:
             f"the fit {fit.id!r} belongs to another model of {NAME!r}: run `spanlab fit "
             f"{fit.name}` again, or choose --option {FITTED}={NO_FIT}"
         )
-    return OfflineDetector(current.model, WordFit.parse(fit.numbers), strict=strict)
+    learnt = WordFit.parse(fit.numbers)
+    return OfflineDetector(current.model, learnt, fit_id=fit.id, strict=strict)
 
 
 _MOST_QUOTES = 2
