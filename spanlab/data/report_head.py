@@ -296,5 +296,6 @@ def _rates(rates: RateReport) -> str:
     left_out = len(rates.groups) - len(groups)
     remark_on_rest = (f"{left_out:,} more with fewer items.",) if left_out else ()
     shown = replace(rates, groups=groups, remarks=(*rates.remarks, *remark_on_rest), unlabelled=0)
-    tables = (*shown.corrected, replace(shown, corrected=()).tables()[0])
+    alone = replace(shown, corrected=(), pairs=())
+    tables = (*shown.corrected, *alone.tables())
     return "".join(map(as_html, tables))

@@ -18,6 +18,7 @@ from spanlab.measure.certificates import (
     read_certificate,
     stale_because,
 )
+from spanlab.measure.citation_gate import check_citations
 from spanlab.measure.rate_tally import rates as count_rates
 from spanlab.schema import MeasurementPlan
 from spanlab.storage import Store
@@ -36,6 +37,16 @@ Cluster = Annotated[
     typer.Option(
         help="Field of answers that are not independent, such as meta.session, or none (default: "
         "those with one question, answer or document)."
+    ),
+]
+
+
+_CitationFloor = Annotated[
+    float | None,
+    typer.Option(
+        help="Fail if the whole 95 % interval is below, by the marks that count for rates.",
+        min=0,
+        max=1,
     ),
 ]
 
@@ -172,24 +183,34 @@ def gate(
         str | None,
         typer.Option(help="The detector to correct; by default the plan's."),
     ] = None,
+    min_citation_recall: _CitationFloor = None,
+    min_citation_precision: _CitationFloor = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
 ) -> None:
-    """Fail (exit 1) if a dataset's corrected rate is shown to be too high.
+    """Fail (exit 1) if a dataset's corrected rate is shown to be too high, or its citations bad.
 
     \b
     spanlab gate mine --annotator offline --max-rate .75
     spanlab gate mine --against last-week --junit gate.xml
     spanlab gate mine --group en --against fr
+    spanlab gate mine --annotator citations --min-citation-precision .8
     """
+    floors = {"recall": min_citation_recall, "precision": min_citation_precision}
+    limits = {name: limit for name, limit in floors.items() if limit is not None}
+    subject = gating.GateSubject(dataset, annotator, group)
+    results: list[gating.GateResult] = []
     with Store.open() as store:
-        gate_check = gating.check_gate(
-            store,
-            gating.GateSubject(dataset, annotator, group),
-            max_rate=max_rate,
-            require_proof=require_proof,
-            against=against,
-        )
+        if limits:
+            results.append(check_citations(store, subject, limits))
+        if not limits or require_proof or max_rate is not None or against is not None:
+            rate_gate = gating.check_gate(
+                store, subject, max_rate=max_rate, require_proof=require_proof, against=against
+            )
+            results.append(rate_gate)
+    checks = tuple(check for result in results for check in result.checks)
+    state = " ".join(result.state for result in results)
+    gate_check = gating.GateResult(results[-1].dataset, checks, state)
     gating.write_reports(gate_check, junit)
     console.write_result(gate_check, json=as_json)
     if not gate_check.passed:

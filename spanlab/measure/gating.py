@@ -198,7 +198,10 @@ def check_gate(
             group.
     """
     if max_rate is None and against is None:
-        raise UsageError("say what to check: --max-rate .05, --against DATASET or MODEL, or both")
+        raise UsageError(
+            "say what to check: --max-rate .05, --against DATASET or MODEL, or both, or "
+            "--min-citation-recall .8, --min-citation-precision .8"
+        )
     if require_proof and max_rate is None:
         raise UsageError("--require-proof needs the rate to be proven: --max-rate .05")
     dataset, items = subject.dataset, _items(store, subject.dataset, subject.annotator)

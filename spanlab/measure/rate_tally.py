@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from spanlab.base.errors import UsageError
+from spanlab.measure.citation_rates import CitationShares, citation_rates, citation_shares
 from spanlab.measure.measurement import Measurement, measure
 from spanlab.measure.rates import (
     LABEL,
@@ -68,6 +69,7 @@ class _ItemRates(NamedTuple):
     spans: float | None
     claims: float | None
     labels: frozenset[str]
+    citations: CitationShares | None = None
 
 
 def rates(
@@ -191,6 +193,9 @@ class RateTally:
         self._unplaced += all(annotation.is_verdict_only for annotation in annotations)
         for value, part in self._values(record):
             item_rates = _mean_rates(part, self._annotators, self._related(record))
+            if item_rates is not None and self._field != LABEL:
+                shares = citation_shares(part.item, annotations)
+                item_rates = item_rates._replace(citations=shares)
             if item_rates is not None:
                 self._groups[value].append(item_rates)
 
@@ -327,6 +332,7 @@ def _group(value: str, counted: Sequence[_ItemRates]) -> RateGroup:
             mean(item_rates.claims for item_rates in counted),
         ),
         labels={label: count / len(counted) for label, count in labels.most_common()},
+        citations=citation_rates([item_rates.citations for item_rates in counted], mean),
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from spanlab.base.errors import UsageError
+from spanlab.measure.citation_rates import CitationGroup, CitationRates, citation_table
 from spanlab.output.figures import counted
 from spanlab.output.tables import (
     ITEMS,
@@ -77,6 +78,7 @@ class RateGroup:
     """The items of one value of the field; ``labels`` are the shares of answers by label.
 
     The ``n`` answers are in so many ``clusters``: those with one question, answer or document.
+    ``citations`` says how well they cite and quote; None where none of them does.
     """
 
     value: str
@@ -84,6 +86,7 @@ class RateGroup:
     clusters: int
     rates: GroupRates
     labels: Mapping[str, float]
+    citations: CitationRates | None = None
 
 
 class RateDifference(NamedTuple):
@@ -172,7 +175,17 @@ class RateReport(ResultViews):
             ),
             chart=Chart(kind="dots", x=measure, y="value"),
         )
-        return (*self.corrected, rates, *([self._pair_table()] if self.pairs else []))
+        pairs = [self._pair_table()] if self.pairs else []
+        return (*self.corrected, rates, *self.citation_tables(), *pairs)
+
+    def citation_tables(self) -> tuple[ResultTable, ...]:
+        """Return how well the answers of each value cite and quote; none where none does."""
+        groups = [
+            CitationGroup(group.value, group.n, group.citations)
+            for group in self.groups
+            if group.citations is not None
+        ]
+        return citation_table(self.field, groups)
 
     def figures(self) -> dict[str, Any]:
         """Return all figures."""
@@ -183,6 +196,7 @@ class RateReport(ResultViews):
                 "clusters": group.clusters,
                 **group.rates._asdict(),
                 "labels": group.labels,
+                "citations": group.citations and group.citations._asdict(),
             }
             for group in self.groups
         ]
@@ -210,6 +224,7 @@ class RateReport(ResultViews):
 
 NOTHING_THERE: Final = "(none)"
 LABEL: Final = "label"
+ALL: Final = "all"  # no field: one group of all items
 NO_CLUSTERS: Final = "none"
 Values: TypeAlias = Callable[[Record], Iterable[tuple[str, Record]]]  # by value, what counts
 _MODEL: Final = {"model", "modelid", "modelname", "llm", "generator"}  # letters of a field's name
@@ -290,6 +305,8 @@ def _only(annotation: Annotation, label: str) -> Annotation:
 
 
 def _by_field(field: str) -> Values:
+    if field == ALL:
+        return lambda record: [(ALL, record)]
     read = _reader(field)
     return lambda record: [(read(record.item), record)]
 

@@ -108,6 +108,11 @@ def citations_of(item: Item) -> ReadCitations:
     return ReadCitations(markers, stretches, tuple(stating), plain, reader.unread)
 
 
+def may_cite(item: Item) -> bool:
+    """Say whether anything in an item may be a citation; that is quick to tell."""
+    return bool(item.citations) or _MARKER.search(item.answer) is not None
+
+
 def covers(stretches: Sequence[CitedStretch], sentence: Extent) -> bool:
     """Say whether some of a sentence is cited."""
     return any(s.start < sentence.end and sentence.start < s.end for s in stretches)
