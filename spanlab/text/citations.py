@@ -108,6 +108,13 @@ def citations_of(item: Item) -> ReadCitations:
     return ReadCitations(markers, stretches, tuple(stating), plain, reader.unread)
 
 
+def covered_by(answer: str, lang: str, markers: Sequence[Marker]) -> list[CitedStretch]:
+    """Return what markers cover whose places somebody else has read; in the order of the answer."""
+    plain = _blanked(answer, [Extent(marker.start, marker.end) for marker in markers])
+    parts = [part for part in sentences(plain, lang) if _words(plain[part.start : part.end])]
+    return list(_stretches(plain, parts, sorted(markers, key=lambda marker: marker.start)))
+
+
 def may_cite(item: Item) -> bool:
     """Say whether anything in an item may be a citation; that is quick to tell."""
     return bool(item.citations) or _MARKER.search(item.answer) is not None

@@ -68,3 +68,151 @@ def test_a_citation_that_fits_nothing_is_refused(
     line = {"id": "a", "answer": "It is so.", "passages": [{"text": "p"}], "citations": [citation]}
     with pytest.raises(InputError, match=problem):
         read_lines(tmp_path / "a.jsonl", line)
+
+
+TOWER, BRIDGE = "The tower is 330 m tall.", "The bridge opened in 1932. 🌉"
+GEMINI = {
+    "candidates": [
+        {
+            "content": {"role": "model", "parts": [{"text": "🗼 It is 330 m. It opened in 1932."}]},
+            "groundingMetadata": {
+                "groundingChunks": [
+                    {"retrievedContext": {"uri": "gs://t", "title": "t", "text": TOWER}},
+                    {"retrievedContext": {"uri": "gs://b", "title": "b", "text": BRIDGE}},
+                ],
+                "groundingSupports": [
+                    {"segment": {"endIndex": 17}, "groundingChunkIndices": [0]},
+                    {
+                        "segment": {"startIndex": 18, "endIndex": 36},
+                        "groundingChunkIndices": [1, 0],
+                    },
+                ],
+            },
+        }
+    ]
+}
+ANTHROPIC = {
+    "type": "message",
+    "role": "assistant",
+    "content": [
+        {"type": "text", "text": "As far as known, "},
+        {
+            "type": "text",
+            "text": "it is 330 m tall",
+            "citations": [{"type": "char_location", "cited_text": TOWER, "document_index": 0}],
+        },
+        {"type": "text", "text": " and "},
+        {
+            "type": "text",
+            "text": "opened in 1932",
+            "citations": [{"type": "char_location", "cited_text": BRIDGE, "document_index": 1}],
+        },
+    ],
+}
+COHERE = {
+    "message": {
+        "role": "assistant",
+        "content": [{"type": "text", "text": "It is 330 m tall. It opened in 1932."}],
+        "citations": [
+            {
+                "start": 6,
+                "end": 16,
+                "text": "330 m tall",
+                "sources": [{"type": "document", "id": "d0", "document": {"text": TOWER}}],
+            },
+            {
+                "start": 18,
+                "end": 35,
+                "text": "It opened in 1932",
+                "sources": [
+                    {"type": "document", "id": "d1", "document": {"text": BRIDGE}},
+                    {"type": "document", "id": "d0", "document": {"text": TOWER}},
+                ],
+            },
+        ],
+    }
+}
+COHERE_1 = {
+    "text": "It is 330 m tall.",
+    "documents": [{"id": "doc_0", "snippet": TOWER}, {"id": "doc_1", "snippet": BRIDGE}],
+    "citations": [{"start": 6, "end": 16, "text": "330 m tall", "document_ids": ["doc_0"]}],
+    "generation_id": "g",
+}
+OPENAI = {
+    "object": "response",
+    "output": [
+        {
+            "type": "file_search_call",
+            "results": [
+                {"file_id": "t", "filename": "t.md", "text": TOWER},
+                {"file_id": "b", "filename": "b.md", "text": BRIDGE},
+            ],
+        },
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [
+                {
+                    "type": "output_text",
+                    "text": "It is 330 m tall. It opened in 1932.",
+                    "annotations": [
+                        {"type": "file_citation", "index": 16, "file_id": "t"},
+                        {"type": "file_citation", "index": 35, "file_id": "b"},
+                    ],
+                }
+            ],
+        },
+    ],
+}
+SEARCHED = {
+    "choices": [
+        {
+            "message": {
+                "role": "assistant",
+                "content": "It is 330 m tall ([t.org](https://t.org)). More is not known.",
+                "annotations": [
+                    {
+                        "type": "url_citation",
+                        "url_citation": {
+                            "start_index": 17,
+                            "end_index": 41,
+                            "url": "https://t.org",
+                            "title": "T",
+                        },
+                    }
+                ],
+            }
+        }
+    ]
+}
+TREC = [{"text": "It is 330 m tall.", "citations": [0]}, {"text": "It opened.", "citations": [1]}]
+REPLIES = {
+    "gemini": (GEMINI, [("🗼 It is 330 m.", (0,)), ("It opened in 1932.", (1, 0))]),
+    "anthropic": (ANTHROPIC, [("it is 330 m tall", (0,)), ("opened in 1932", (1,))]),
+    "cohere": (COHERE, [("330 m tall", (0,)), ("It opened in 1932", (1, 0))]),
+    "cohere 1": (COHERE_1, [("330 m tall", (0,))]),
+    "openai files": (OPENAI, [("It is 330 m tall", (0,)), ("It opened in 1932", (1,))]),
+    "openai pages": (SEARCHED, [("It is 330 m tall", (0,))]),
+    "trec": (TREC, [("It is 330 m tall.", (0,)), ("It opened.", (1,))]),
+}
+
+
+@pytest.mark.parametrize(("reply", "expected"), REPLIES.values(), ids=REPLIES)
+def test_what_an_api_cites_by_offsets_is_read(
+    tmp_path: Path, reply: object, expected: list[tuple[str, tuple[int, ...]]]
+) -> None:
+    passages = [{"text": TOWER, "url": "https://t.org"}, {"text": BRIDGE}]
+    line = {"question": "How tall, how old?", "response": reply, "passages": passages}
+    (record,) = read_lines(tmp_path / "a.jsonl", line)
+
+    item = record.item
+    assert [(item.answer[c.start : c.end], c.passages) for c in item.citations] == expected
+
+
+@pytest.mark.parametrize("name", ["gemini", "anthropic", "cohere 1", "openai files"])
+def test_sources_that_come_with_a_reply_are_its_passages(tmp_path: Path, name: str) -> None:
+    reply, expected = REPLIES[name]
+    (record,) = read_lines(tmp_path / "a.jsonl", {"question": "How?", "response": reply})
+
+    item = record.item
+    assert [(item.answer[c.start : c.end], c.passages) for c in item.citations] == expected

@@ -40,6 +40,7 @@ from spanlab.formats.cells import (
     turn_in,
 )
 from spanlab.formats.chats import SAYS, answers_in, is_chat
+from spanlab.formats.citations import said_citations
 from spanlab.formats.columns import (
     map_columns,
     model_in,
@@ -323,16 +324,18 @@ class MappedReader(reader.FormatReader):
         if not passages and (apart := split_prompt(question)) is not None:
             question, passages = apart
             used -= {names.get("question", "")}
+        lang = language(text_of(theirs.get("lang")))
         name = text_of(theirs.get("id"))
         if name is None or name == names["id"]:  # its column's own name, as for want of another
             name = f"{self._stem}-{row.number}"
         item = checked(
             Item(
                 id=f"{name}-{row.turn}" if row.turn else name,
-                lang=language(text_of(theirs.get("lang"))),
+                lang=lang,
                 question=question,
                 answer=answer,
                 passages=passages,
+                citations=said_citations(cells, answer, passages, lang),
                 meta=_meta(without(cells, used)) | _about(theirs, names),
             )
         )
