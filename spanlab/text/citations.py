@@ -108,6 +108,15 @@ def citations_of(item: Item) -> ReadCitations:
     return ReadCitations(markers, stretches, tuple(stating), plain, reader.unread)
 
 
+def markers_of(item: Item) -> tuple[Marker, ...]:
+    """Return the markers of an answer with what its API cites by offsets, in order.
+
+    Unlike ``citations_of`` it reads no sentences, so that it is quick.
+    """
+    said = (Marker(c.start, c.end, c.passages) for c in item.citations)
+    return tuple(sorted((*said, *_MarkerReader(item).markers()), key=lambda one: one.start))
+
+
 def covered_by(answer: str, lang: str, markers: Sequence[Marker]) -> list[CitedStretch]:
     """Return what markers cover whose places somebody else has read; in the order of the answer."""
     plain = _blanked(answer, [Extent(marker.start, marker.end) for marker in markers])

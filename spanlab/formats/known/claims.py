@@ -52,6 +52,7 @@ from spanlab.schema import (
     HALLUCINATED,
     Annotation,
     AnnotatorKind,
+    Citation,
     Claim,
     Item,
     Record,
@@ -216,13 +217,17 @@ class ClaimsReader(FormatReader):
         judge, kind = "gold", AnnotatorKind.GOLD
         if meta.keys() >= _OF_JUDGES:  # as written here
             judge, kind = str(meta.pop("annotator")), AnnotatorKind(str(meta.pop("kind")))
+        passages = passages_in(texts, evidence or "")
+        every = tuple(range(len(passages)))  # of AttributionBench: those that the claim cites
+        cites = "attribution_label" in given and passages
         item = checked(
             Item(
                 id=line.id or line.claim_id or line.uid or COUNTED.format(row.line),
                 lang=language(line.lang),
                 question=line.question or line.prompt or asked,
                 answer=line.claim,
-                passages=passages_in(texts, evidence or ""),
+                passages=passages,
+                citations=[Citation(start=0, end=len(line.claim), passages=every)] if cites else (),
                 meta=meta,
             )
         )

@@ -22,6 +22,7 @@ from spanlab.schema import (
     Status,
     TraceStep,
 )
+from spanlab.text.citations import markers_of
 
 
 class TraceWanted(BaseModel):
@@ -114,6 +115,10 @@ def item_payload(opened: Review, reviewer: str, name: str) -> dict[str, JsonValu
         "question": item.question,
         "answer": item.answer,
         "passages": [passage.model_dump() for passage in item.passages],
+        "citations": [
+            {"start": marker.start, "end": marker.end, "passages": list(marker.passages)}
+            for marker in markers_of(item)
+        ],
         "annotators": [
             _annotator(annotation, item.answer)
             for annotation in opened.record.annotations

@@ -18,7 +18,7 @@ export class Evidence {
         this.count = h("span", {});
         this.steps = h("span", { class: "sl-steps-of", role: "group", "aria-label": "Pieces of evidence", hidden: "" },
             this.stepper("‹", "Previous piece of evidence", -1), this.count, this.stepper("›", "Next piece of evidence", 1));
-        this.controls = h("div", { class: "sl-layout" }, this.steps, this.form.opener, view.button("Find", "findEvidence"));
+        this.controls = h("div", { class: "sl-layout" }, this.steps, view.citations.only, this.form.opener, view.button("Find", "findEvidence"));
     }
 
     stepper(sign, does, step) {
@@ -35,6 +35,7 @@ export class Evidence {
         this.marked = new Set();
         this.shown = "";
         const nodes = this.views.map(({ node }) => node);
+        this.view.citations.addTo(this.views);
         if (nodes.length === 0) nodes.push(h("p", { class: "sl-quiet" }, "This item has no passages."));
         this.passages.replaceChildren(...nodes);
         this.passages.scrollTop = 0;

@@ -118,5 +118,6 @@ export class Pointer {
         editor.focus = under.length === 0 ? null : under[(index + 1) % under.length].id;
         this.view.focusChanged({ scroll: false });
         if (editor.focused) this.view.say(describe(editor.focused, editor.names));
+        if (at !== null) this.view.citations.click(at);
     }
 }

@@ -6,6 +6,7 @@ import { Annotators } from "./annotators.js";
 import { SpanCard } from "./card.js";
 import { CaretMark } from "./caret.js";
 import { Chooser } from "./chooser.js";
+import { Citations } from "./citations.js";
 import { ClaimPanel } from "./claim_panel.js";
 import { h, pressable } from "./dom.js";
 import { Evidence } from "./evidence.js";
@@ -58,6 +59,7 @@ export class View {
         this.card = new SpanCard(this);
         this.trace = new TracePanel(this);
         this.claims = new ClaimPanel(this);
+        this.citations = new Citations(this);
         this.evidence = new Evidence(this);
         this.annotators = new Annotators(this);
         this.lanes = new Lanes(this);
@@ -157,6 +159,7 @@ export class View {
             this.tools.hide(true);
             this.pointer.touch(null);
         }
+        this.citations.build(item);
         this.evidence.build(item.payload);
         this.annotators.build(item.payload);
         this.lanes.build(item);
@@ -222,6 +225,7 @@ export class View {
         if (!item) return;
         if (todo.marks) {
             this.text.paint(item.text, marks, focus);
+            this.citations.paint();
             this.threshold.paint();
             this.list.show([...marks.values()], focus);
             this.claims.paint();
