@@ -14,6 +14,7 @@ from spanlab.base.options import options_in
 from spanlab.detection.entry import tunable
 from spanlab.detection.models import ModelEnvironment
 from spanlab.detection.models_panel import (
+    ask_model_name,
     draw_model_problem,
     draw_model_setup,
     is_set_up,
@@ -117,13 +118,13 @@ def _ask_models(filled: dict[str, Any], environment: ModelEnvironment) -> dict[s
     draw_model_problem(environment)
     task, prompt = st.columns(2)
     member = tunable_members().get(filled.get("member", ""))
-    model = task.text_input(
-        "Task model",
-        "" if member else environment.model,
-        placeholder=member.model if member else "for example gpt-4o-mini",
-        help="The model that the detector will ask.",
-        **kept(f"optimise.model.{filled['member']}" if member else "optimise.model"),
-    )
+    with task:
+        model = ask_model_name(
+            "Task model",
+            "" if member else environment.model,
+            f"The model that the detector will ask{f'; empty: {member.model}' if member else ''}.",
+            f"optimise.model.{filled['member']}" if member else "optimise.model",
+        )
     with prompt:
         models: dict[str, Any] = ask(SearchOptions, "optimise", "prompt_model")
     models |= ask(SearchOptions, "optimise", "price", price={"default": environment.price})

@@ -61,11 +61,11 @@ class LanguageGuess:
         if self.tag == UNDETERMINED:
             return (
                 "The language is not stated, and not clear from the text: it stays unknown unless "
-                "you enter it as Language (--lang)."
+                "you set the language."
             )
         return (
             f"The language is not stated. Guessed from the text: {self.tag}. If that is wrong, "
-            "enter it as Language (--lang)."
+            "set the language."
         )
 
     @property

@@ -69,7 +69,6 @@ def page() -> None:
         detector = _ask_detector()
         fill, example = st.session_state.update, (_EXAMPLE,)
         st.button("Fill in an example", type="tertiary", on_click=fill, args=example)
-    filled = {"detectors": (detector,)} | _ask_model(detector)
     # A form, so that what is typed comes with the click, and not in a run that ends the check.
     with st.form("check", border=False):
         left, right = st.columns(2, gap="medium")
@@ -92,6 +91,7 @@ def page() -> None:
                 label_visibility="collapsed",
             )
         check = st.form_submit_button("Check", type="primary", icon=":material/fact_check:")
+    filled = {"detectors": (detector,)} | _ask_model(detector)
     if check:
         st.session_state.pop(_CHECKED, None)
         with errors_shown("Nothing was checked."), st.spinner("Checking …"):

@@ -24,6 +24,7 @@ from spanlab.detection.entry import (
 from spanlab.detection.estimate import typical_cost
 from spanlab.detection.models import ModelEnvironment, model_environment
 from spanlab.detection.models_panel import (
+    ask_model_name,
     draw_model_check,
     draw_model_problem,
     draw_model_setup,
@@ -156,9 +157,10 @@ def ask_model(asking: Sequence[str], environment: ModelEnvironment) -> dict[str,
     draw_model_problem(environment)
     name, cost = st.columns([1.4, 1])
     with name:
-        filled = ask(DetectorSelection, "detect", "model", model={"default": environment.model})
+        about = "The model that detectors ask."
+        model = ask_model_name("Model", environment.model, about, "detect.model")
     with cost:
-        filled |= ask(DetectorSelection, "detect", "price", price={"default": environment.price})
+        filled = ask(DetectorSelection, "detect", "price", price={"default": environment.price})
     draw_model_setup(environment)
     one_model = False
     for ensemble in filter(is_ensemble, asking):
@@ -168,7 +170,7 @@ def ask_model(asking: Sequence[str], environment: ModelEnvironment) -> dict[str,
             help=f"Otherwise each uses its own: {own}.",
             **kept(f"detect.one-model.{ensemble}"),
         )
-    return {**filled, "model": set_up_model(str(filled["model"])), "one_model": one_model}
+    return {**filled, "model": set_up_model(model), "one_model": one_model}
 
 
 def _ask_passages(environment: ModelEnvironment) -> dict[str, JsonValue]:

@@ -16,10 +16,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from spanlab.base.errors import ModelError, UsageError
+from spanlab.base.inbound import foreign
 from spanlab.base.runtime import wait
 from spanlab.base.settings import EndpointSettings, ModelSettings, Settings, WebSearchSettings
 from spanlab.detection import DetectorSpec, entry_of, specs_in
@@ -54,6 +55,7 @@ _QUESTION = "What is the capital of France? Answer with its name alone."
 _FREELY = "What is the capital of France?"
 _IN_JSON = f'{_FREELY} Answer with a JSON object: {{"capital": "…"}}'
 _AT_ONCE = 4
+_LISTED_IN = 5.0  # seconds
 _ATTEMPTS = 1  # that may follow the first: somebody waits
 _SCHEMA = {
     "type": "object",
@@ -350,6 +352,46 @@ def session_model(model: str, endpoint: str, key: str) -> ModelChoice:
         raise UsageError(f"the endpoint is not an address: {error}") from None
     name = key or (_NO_KEY if url else "")
     return ModelChoice(model=model.strip(), base_url=url, **({"api_key_env": name} if name else {}))
+
+
+LOCAL_SERVERS: Final = {
+    "Ollama": "http://127.0.0.1:11434/v1",
+    "LM Studio": "http://127.0.0.1:1234/v1",
+    "vLLM": "http://127.0.0.1:8000/v1",
+    "llama.cpp": "http://127.0.0.1:8080/v1",
+}
+
+
+def list_models(endpoint: str, key: str = "") -> tuple[str, ...]:
+    """Return the names of the models that an endpoint has, sorted.
+
+    Args:
+        endpoint: its address; empty for the environment's.
+        key: as in ``session_model``.
+
+    Raises:
+        ModelError: it does not answer, or has no list.
+        UsageError: the address is none.
+    """
+    return wait(_list_models(endpoint, key))
+
+
+def find_local_servers() -> dict[str, tuple[str, ...]]:
+    """Ask this machine's usual ports for models; return those of each address that answers."""
+
+    async def ask() -> list[tuple[str, ...] | BaseException]:
+        asking = map(_list_models, LOCAL_SERVERS.values())
+        return await asyncio.gather(*asking, return_exceptions=True)
+
+    found = zip(LOCAL_SERVERS.values(), wait(ask()), strict=True)
+    return {address: names for address, names in found if isinstance(names, tuple)}
+
+
+async def _list_models(endpoint: str, key: str = "") -> tuple[str, ...]:
+    choice = session_model("any", endpoint, key).model_copy(update={"timeout": _LISTED_IN})
+    with foreign(f"{choice.endpoint} lists no models", ModelError):
+        listed = await endpoint_client(choice, Meter()).list_models()
+        return tuple(sorted(str(model["id"]) for model in listed))
 
 
 def server_names() -> list[str]:

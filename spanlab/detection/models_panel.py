@@ -9,20 +9,26 @@ import streamlit as st
 
 from spanlab.base.errors import SpanlabError
 from spanlab.detection.models import (
+    LOCAL_SERVERS,
     ModelEnvironment,
     check_models,
+    find_local_servers,
     last_checks,
+    list_models,
     session_model,
 )
 from spanlab.detection.selection import DetectorSelection
 from spanlab.models.choice import ModelChoice
 from spanlab.models.refusals import ModelCheck
 from spanlab.models.secrets import lend, take_back
+from spanlab.output.figures import counted
 from spanlab.ui.common import actor, kept, plain
 from spanlab.ui.messages import errors_shown, show_error
 
 _ENDPOINT = "model.endpoint"
 _TYPED = "spanlab.model.key-typed"
+_LISTED = "spanlab.model.listed"  # models by endpoint
+_FOUND = "spanlab.model.servers"  # those of local servers, once they were looked for
 _ABOUT = (
     "The key stays in the memory of the app's process until you close this page or forget it. It "
     "is not stored, and not shown again. A run that has begun keeps it until it ends. If the app "
@@ -65,6 +71,26 @@ def set_up_model(name: str) -> str | ModelChoice:
         st.stop()
 
 
+def ask_model_name(label: str, default: str, about: str, name: str) -> str:
+    """Ask for a model: by any name, or among those that the endpoint has listed.
+
+    Args:
+        label: what the box is called.
+        default: the model that an empty box stands for; empty for none.
+        about: what the model is for.
+        name: what the value is kept under.
+    """
+    key = kept(name)
+    listed = st.session_state.get(_LISTED, {}).get(_endpoint(), ())
+    if not listed:
+        hint = "for example gpt-4o-mini"
+        typed = st.text_input(label, default, placeholder=hint, help=about, **key)
+        return (typed or "").strip() or default
+    chosen = st.session_state.get(key["key"]) or default or listed[0]
+    models = list(dict.fromkeys((chosen, *listed)))
+    return st.selectbox(label, models, help=about, accept_new_options=True, **key) or default
+
+
 def draw_model_problem(environment: ModelEnvironment) -> None:
     """Draw what has to be done before any model can be asked, if anything has."""
     if environment.problem:
@@ -103,7 +129,41 @@ def draw_model_setup(environment: ModelEnvironment) -> None:
             st.button(
                 "Use this API key", icon=":material/key:", on_click=_use_typed_key, key="use-key"
             )
+        _offer_models()
         st.caption(_ABOUT)
+
+
+def _offer_models() -> None:
+    """Draw the buttons that ask the endpoint for its models, and this machine for servers."""
+    listed: dict[str, tuple[str, ...]] = st.session_state.setdefault(_LISTED, {})
+    with st.container(horizontal=True):
+        if st.button("List its models", icon=":material/list:", key="list-models"):
+            listed.pop(_endpoint(), None)
+            with errors_shown(), st.spinner("Asking …"):
+                listed[_endpoint()] = list_models(_endpoint(), _key().name)
+                st.rerun()
+        if st.button(
+            "Find local servers",
+            icon=":material/search:",
+            key="find-servers",
+            help=f"Asks the usual ports of {', '.join(LOCAL_SERVERS)} on the app's machine.",
+        ):
+            with st.spinner("Asking …"):
+                st.session_state[_FOUND] = find_local_servers()
+                listed.update(st.session_state[_FOUND])
+    if _endpoint() in listed:
+        st.caption(f"It answered: {counted(len(listed[_endpoint()]), 'model')}, listed above.")
+    found: dict[str, tuple[str, ...]] | None = st.session_state.get(_FOUND)
+    if found is not None and not found:
+        st.caption(f"No server answers on the usual ports of {', '.join(LOCAL_SERVERS)}.")
+    for name, address in LOCAL_SERVERS.items():
+        if address in (found or {}) and address != _endpoint():
+            label = f"Use {name}: {counted(len((found or {})[address]), 'model')}"
+            st.button(label, key=f"use-{address}", on_click=_use_endpoint, args=(address,))
+
+
+def _use_endpoint(address: str) -> None:
+    st.session_state[kept(_ENDPOINT)["key"]] = address
 
 
 def _use_typed_key() -> None:

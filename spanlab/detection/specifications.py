@@ -289,9 +289,7 @@ def _check_required(spec: DetectorSpec) -> None:
             about = next(
                 setting.about for setting in options_of(spec.detector) if setting.name == name
             )
-            raise UsageError(
-                f"{spec.detector!r} needs the option {name!r} (--option {name}=…): {about}"
-            )
+            raise UsageError(f"{spec.detector!r} needs the option {name!r}: {about}")
 
 
 def _addresses(specs: Iterable[DetectorSpec]) -> dict[str, bool]:

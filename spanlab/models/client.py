@@ -131,10 +131,7 @@ class EndpointClient(SharedObject):
             None where there is no list, or the list does not say so.
         """
         try:
-            api = await self._api()
-            once: Any = {"max_retries": 0}
-            listed = await api.client.get("/models", cast_to=httpx2.Response, options=once)
-            models = listed.extensions[ANSWER]["data"]
+            models = await self.list_models()
             (model,) = (
                 listed_model for listed_model in models if listed_model["id"] == self.choice.model
             )
@@ -142,6 +139,14 @@ class EndpointClient(SharedObject):
             return None  # not every server has one, and nothing but this figure hangs on it
         sizes = (model.get(name) for name in _WINDOWS)
         return next((size for size in sizes if isinstance(size, int) and size > 0), None)
+
+    async def list_models(self) -> list[dict[str, Any]]:
+        """Return the endpoint's list of models as it came; what goes wrong is raised as it is."""
+        api = await self._api()
+        once: Any = {"max_retries": 0}
+        listed = await api.client.get("/models", cast_to=httpx2.Response, options=once)
+        models: list[dict[str, Any]] = listed.extensions[ANSWER]["data"]
+        return models
 
     async def _answer_once(self, body: bytes) -> Response:
         """Return an answer that is in the cache, is being asked for, or is put there."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from spanlab.base.errors import InputError, SpanlabError
+from spanlab.base.errors import InputError, SpanlabError, UnnamedModelError
 from spanlab.output.figures import counted, duration
 from spanlab.ui.common import plain
 
@@ -43,7 +43,9 @@ def errors_shown(consequence: str = "") -> Iterator[None]:
 
 def show_error(error: SpanlabError, consequence: str = "") -> None:
     """Draw an error; a wrong input with its place, and what was found and would be right."""
-    if isinstance(error, InputError):
+    if isinstance(error, UnnamedModelError):  # whose message is about commands
+        lines = ["Enter a model name."]
+    elif isinstance(error, InputError):
         lines = [f"**{_line(_sentence(error.what))}**", *_details(error)]
     else:
         lines = [_line(_sentence(str(error)))]

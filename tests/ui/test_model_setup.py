@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from spanlab.base.errors import MissingKeyError
 from spanlab.base.redaction import redact
+from spanlab.detection.models import LOCAL_SERVERS
 from spanlab.formats import read
 from spanlab.jobs import Jobs, JobState, job_store
 from spanlab.models import ModelChoice, key_of
@@ -110,6 +111,51 @@ def test_a_key_of_the_environment_is_never_sent_to_an_endpoint_that_was_typed(
     app.text_input(key="spanlab.model.endpoint").input("not an address").run()
     assert "not an address" in app.error[0].value
     assert "start-run" not in [button.key for button in app.button]
+
+
+def test_the_models_of_an_endpoint_are_listed_when_asked_for(
+    open_page: OpenPage, mine: Store, model_server: ModelServer
+) -> None:
+    model_server.windows = {"tiny": 512, "huge": 9000}
+    app = set_up(open_page("detect"), model_server.url, KEY)
+    assert not model_server.requests, "nothing is asked before somebody clicks"
+    app.button(key="list-models").click().run()
+    assert not app.exception
+    box = app.selectbox(key="spanlab.detect.model")
+    assert box.options == ["small-model", "huge", "tiny"], "the environment's stays chosen"
+    assert "It answered: 2 models" in everything(app)
+    assert {ask.caller for ask in model_server.requests} == {caller_with(KEY)}
+    box.set_value("tiny").run()
+    assert "no price is known for tiny" in everything(app)
+    app.text_input(key="spanlab.model.endpoint").input("http://127.0.0.1:9/v1").run()
+    app.button(key="list-models").click().run()
+    assert "lists no models" in app.error[0].value
+
+
+def test_servers_of_this_machine_are_found_on_a_click(
+    open_page: OpenPage, mine: Store, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in LOCAL_SERVERS:
+        monkeypatch.setitem(LOCAL_SERVERS, name, "http://127.0.0.1:9/v1")
+    app = set_up(open_page("detect"), "")
+    app.button(key="find-servers").click().run()
+    assert "No server answers on the usual ports of Ollama" in everything(app)
+    monkeypatch.setitem(LOCAL_SERVERS, "vLLM", model_server.url)
+    model_server.windows = {"tiny": 512}
+    app.button(key="find-servers").click().run()
+    (use,) = (button for button in app.button if button.label == "Use vLLM: 1 model")
+    use.click().run()
+    assert app.text_input(key="spanlab.model.endpoint").value == model_server.url
+    assert app.selectbox(key="spanlab.detect.model").options == ["small-model", "tiny"]
+    assert OTHER not in str([ask.headers for ask in model_server.requests])
+
+
+def test_without_a_model_name_the_page_asks_for_one(
+    open_page: OpenPage, mine: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SPANLAB_MODEL")
+    app = open_page("detect").checkbox(key="spanlab.detect.ucsc-extract").check().run()
+    assert [error.value for error in app.error] == ["Enter a model name."]
 
 
 def test_a_search_has_the_models_of_the_session_that_detectors_have(
