@@ -7,11 +7,17 @@ from typing import Annotated
 
 import typer
 
-from spanlab.base.errors import InputError
+from spanlab.base.errors import InputError, UsageError
 from spanlab.base.redaction import visible
 from spanlab.cli import console
 from spanlab.cli.inputs import OptionsWithout, takes_options
-from spanlab.detection.checking import LONGEST, answer_item, check_answer, read_passage
+from spanlab.detection.checking import (
+    LONGEST,
+    answer_item,
+    check_answer,
+    numbered_passages,
+    read_passage,
+)
 from spanlab.detection.request import FOR_A_DATASET, RunOptions
 from spanlab.formats.known.jsonl import dumps
 from spanlab.output.marked_text import marked_text
@@ -19,6 +25,7 @@ from spanlab.output.tables import Cell, Column, ResultTable, columns_of
 from spanlab.schema import UNDETERMINED, Annotation, Item, Span
 from spanlab.text.labels import hard_of
 
+_OF_CITATIONS = "citations"  # the detector that reads numbers of sources
 _MARKED = 3  # the exit status if something is marked
 
 
@@ -37,6 +44,13 @@ def check(
             "Repeatable."
         ),
     ] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What the answer cites by a number, such as 1=report.pdf: as --passage. "
+            "Repeatable; the detector is then citations."
+        ),
+    ] = None,
     question: Annotated[str, typer.Option(help="What was asked.")] = "",
     lang: Annotated[str, typer.Option(help="The answer's language, such as en.")] = UNDETERMINED,
     as_json: Annotated[
@@ -50,9 +64,15 @@ def check(
     \b
     spanlab check "Paris has 3 million inhabitants." --passage paris.txt
     spanlab check "Paris has 3 million inhabitants." --passage paris.txt --passage eiffel.txt --json
+    spanlab check "Paris has 3 million inhabitants [1]." --source 1=paris.txt
     """
-    passages = [read_passage(source) for source in passage or ()]
+    if source and passage:
+        raise UsageError("give passages by --source, with their numbers, or by --passage")
+    passages = numbered_passages(source) if source else [read_passage(one) for one in passage or ()]
     item = answer_item(_read_answer() if answer == "-" else answer, passages, question, lang)
+    if source:  # whose numbers count, also of those without a text
+        item = item.model_copy(update={"passages": tuple(passages)})
+        options = options.model_copy(update={"detectors": options.detectors or (_OF_CITATIONS,)})
     checked = check_answer(item, options)
     if as_json:
         typer.echo(dumps(checked.record).decode(), nl=False)

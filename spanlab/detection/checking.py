@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,6 +24,7 @@ from spanlab.search.pages import web_pages
 LONGEST: Final = 400_000  # characters of an answer, and bytes of a text file
 _OFFLINE: Final = ("offline",)  # the detector that nothing has to be set for
 MOST: Final = 20 * 2**20  # bytes of a PDF
+_MOST_SOURCES: Final = 1000
 _RULE: Final = "---"  # a line between two passages
 
 
@@ -90,6 +91,32 @@ def answer_item(
 def is_address(text: str) -> bool:
     """Say whether a text is the address of a web page, and nothing else."""
     return text.startswith(("http://", "https://")) and len(text.split()) == 1
+
+
+def numbered_passages(sources: Sequence[str]) -> list[Passage]:
+    """Return the sources that an answer cites by number, in the order of their numbers.
+
+    Args:
+        sources: texts such as "1=report.pdf": a number and what ``read_passage`` reads.
+
+    Returns:
+        The passages from number 1 to the last; those that are not given have no text.
+
+    Raises:
+        UsageError: a source has no number from 1 to 999, or two have the same.
+        InputError, PageError: one cannot be read; see ``read_passage``.
+    """
+    numbered: dict[int, Passage] = {}
+    for source in sources:
+        number, equals, place = source.partition("=")
+        if not (equals and place and number.isascii() and number.isdecimal()):
+            raise UsageError(f"--source {source}: a number and a file are expected: 1=report.pdf")
+        at = int(number)
+        if not 0 < at < _MOST_SOURCES or at in numbered:
+            wrong = "is given twice" if at in numbered else "is not from 1 to 999"
+            raise UsageError(f"--source {source}: the number {at} {wrong}")
+        numbered[at] = read_passage(place)
+    return [numbered.get(at, Passage(text="")) for at in range(1, max(numbered, default=0) + 1)]
 
 
 def read_passage(source: str | Path) -> Passage:

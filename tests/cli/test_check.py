@@ -139,3 +139,40 @@ def test_what_cannot_be_checked_is_refused(
     assert done.returncode in {1, 2}
     assert told in done.stderr
     assert not done.stdout
+
+
+def test_sources_have_the_numbers_by_which_the_answer_cites_them(
+    spanlab: Run, passage: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "bridge.txt"
+    other.write_text("The bridge was opened in 1932 by the mayor of the town.", encoding="utf-8")
+    answer = f"{RIGHT[:-1]} [3]. The bridge was opened in 1958 [1]. It is red [2]."
+    sources = ("--source", f"3={passage}", "--source", f"1={other}")
+    done = spanlab("check", answer, *sources, COLUMNS="200")
+    assert done.returncode == 3, done.stderr
+    marked, _, row = done.stdout.splitlines()
+    assert marked == answer.replace("1958", "⟦1958⟧")
+    assert "not in the cited source" in row
+    assert "passage 1: The bridge was opened in 1932" in row
+    assert "not judged, as the text of their sources is not given: 2" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("sources", "problem"),
+    [
+        (("report.txt",), "a number and a file are expected: 1=report.pdf"),
+        (("0={}",), "the number 0 is not from 1 to 999"),
+        (("1={}", "1={}"), "the number 1 is given twice"),
+        (("x={}",), "a number and a file are expected"),
+    ],
+    ids=["no number", "zero", "twice", "a word"],
+)
+def test_a_source_without_a_number_of_its_own_is_refused(
+    spanlab: Run, passage: Path, sources: tuple[str, ...], problem: str
+) -> None:
+    given = [part for source in sources for part in ("--source", source.format(passage))]
+    done = spanlab("check", RIGHT, *given)
+    assert done.returncode != 0
+    assert problem in done.stderr
+    both = spanlab("check", RIGHT, "--source", f"1={passage}", "--passage", passage)
+    assert "by --source, with their numbers, or by --passage" in both.stderr

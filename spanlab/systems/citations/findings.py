@@ -31,26 +31,35 @@ _CLOSE: Final = 0.3  # similarity below which a sentence says nothing of a stret
 
 @dataclass(frozen=True)
 class CitationFindings:
-    """Spans and claims of an answer, in order."""
+    """Spans and claims of an answer, in order; ``unread`` are passages whose text is not given."""
 
     spans: tuple[Span, ...]
     claims: tuple[Claim, ...]
+    unread: tuple[int, ...]
 
 
 def find_faults(item: Item, citations: ReadCitations, support: Support) -> CitationFindings:
     """Judge the citations and quotations of an item with passages.
 
     Args:
-        item: the item.
+        item: the item. What cites a passage without text is not judged.
         citations: what its answer cites.
         support: judges a stretch by passages.
     """
+    blank = {n for n, passage in enumerate(item.passages) if not passage.text.strip()}
+    unread = [s for s in citations.stretches if not blank.isdisjoint(s.passages)]
     quoted = quotations_in(citations.plain)
-    spans = [span for place in quoted for span in _of_quotation(item, citations, place)]
+    spans = [
+        span
+        for place in quoted
+        if not any(_meets(place, stretch) for stretch in unread)
+        for span in _of_quotation(item, citations, place)
+        if not (blank and span.label == CitationLabel.FABRICATED)  # it may be in one of these
+    ]
     spans += _missing(item, citations)
     claims: list[Claim] = []
     for stretch in citations.stretches:
-        if not stretch.passages:
+        if not stretch.passages or stretch in unread:
             continue
         own = [span for span in spans if _meets(span, stretch) and span.label not in _NO_QUOTE]
         judged = _outside(support(_place(stretch), stretch.passages), quoted)
@@ -61,7 +70,9 @@ def find_faults(item: Item, citations: ReadCitations, support: Support) -> Citat
         marked = tuple(_unsupported(item, stretch, judged, other))
         spans += marked
         claims.append(_claim(item, stretch, support, False, marked[0].evidence))
-    return CitationFindings(tuple(sorted(spans, key=lambda s: (s.start, s.end))), tuple(claims))
+    in_order = tuple(sorted(spans, key=lambda span: (span.start, span.end)))
+    cited_blank = tuple(sorted(blank & {n for stretch in unread for n in stretch.passages}))
+    return CitationFindings(in_order, tuple(claims), cited_blank)
 
 
 _NO_QUOTE: Final = frozenset({CitationLabel.NO_SOURCE})
@@ -138,7 +149,11 @@ def _supported_by(
     item: Item, stretch: CitedStretch, support: Support, quoted: Sequence[Extent]
 ) -> int | None:
     """Return the first other passage that supports a stretch by itself."""
-    others = (number for number in range(len(item.passages)) if number not in stretch.passages)
+    others = (
+        number
+        for number, passage in enumerate(item.passages)
+        if number not in stretch.passages and passage.text.strip()
+    )
     place = _place(stretch)
     return next((n for n in others if _outside(support(place, (n,)), quoted).supported), None)
 

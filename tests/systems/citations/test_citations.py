@@ -137,3 +137,24 @@ def test_planted_faults_of_the_other_half_are_found() -> None:
 
 def _meet(span: Span, other: Span) -> bool:
     return span.start < other.end and other.start < span.end
+
+
+def test_what_cites_a_passage_without_text_is_not_judged() -> None:
+    said = said_of(
+        "It is 512 metres tall [2]. The mayor said “Nobody has ever seen such a thing” [1].",
+        BRIDGE,
+        " ",
+    )
+
+    assert (said.spans, said.claims[0].text.split()[0]) == ((), "The")
+    assert said.note == "not judged, as the text of their sources is not given: 2"
+
+
+def test_passages_of_another_language_judge_nothing() -> None:
+    said = said_of(
+        "El puente se inauguró en 1932, cuando la ciudad todavía no tenía otro camino para cruzar "
+        "el río [2]. El alcalde dijo: «Tardaron ocho años en construirlo» [2]."
+    )
+
+    assert said.spans == ()
+    assert said.note == "the passages seem to be in another language: nothing was judged"
