@@ -60,6 +60,17 @@ def with_helps(text: str) -> str:
     return text
 
 
+def shipped_guidelines(name: str) -> str:
+    """Return guidelines for annotators that are a page of the guide, such as "citations".
+
+    Returns:
+        Its sections, without what leads read; "" where there are none of this name.
+    """
+    path = FOLDER / f"guidelines-{name.casefold()}.md"
+    is_there = name.isalpha() and path.is_file()
+    return path.read_text(encoding="utf-8").partition("```\n\n")[2] if is_there else ""
+
+
 @dataclass(frozen=True)
 class FoundPage:
     """A page with searched words, and the line that has most of them."""

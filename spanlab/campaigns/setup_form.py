@@ -12,6 +12,7 @@ from typing import Final, NoReturn
 
 import streamlit as st
 
+from spanlab.base.guide import shipped_guidelines
 from spanlab.data import label_panel as label_editor
 from spanlab.data import question_panel as question_editor
 from spanlab.output.figures import counted
@@ -19,6 +20,7 @@ from spanlab.output.wording import blind_in_words, plan_in_words
 from spanlab.people.entrance import change_known, usual_labels
 from spanlab.people.logins import has_login
 from spanlab.schema import (
+    LABEL_SETS,
     AnnotatorKind,
     BlindRule,
     DatasetSettings,
@@ -29,6 +31,7 @@ from spanlab.schema import (
 from spanlab.ui.common import plain, store
 from spanlab.ui.messages import errors_shown, tell_after_rerun
 
+_CITATIONS: Final = "citations"  # a set of labels, for which guidelines ship
 _UNDECIDED = {
     UndecidedRule.REJECTED: "Rejected",
     UndecidedRule.LIKELY: "Accept likely ones, reject the rest",
@@ -97,9 +100,10 @@ def _save_button(part: str) -> bool:
 
 def _draw_guidelines(summary: DatasetSummary) -> None:
     settings = summary.settings
+    for_labels = settings.labels == LABEL_SETS[_CITATIONS]
     text = st.text_area(
         "Guidelines, in Markdown",
-        settings.guidelines_now,
+        settings.guidelines_now or (shipped_guidelines(_CITATIONS) if for_labels else ""),
         height=220,
         max_chars=100_000,
         key=f"guidelines-{summary.name}",

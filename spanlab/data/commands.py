@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from spanlab.base.errors import UsageError
+from spanlab.base.guide import shipped_guidelines
 from spanlab.cli import console, inputs
 from spanlab.cli.inputs import Output, takes_options
 from spanlab.data.export_choice import CSV_FORMATS, FORMATS, REPORT, ExportChoice
@@ -77,7 +78,8 @@ def datasets(
         typer.Option("--config", help="Print the configuration for Label Studio of one (XML)."),
     ] = False,
     guidelines: Annotated[
-        Path | None, typer.Option(help="A Markdown file that annotators see.", dir_okay=False)
+        str | None,
+        typer.Option(help="A Markdown file that annotators see, or citations, which ship."),
     ] = None,
 ) -> None:
     """List the datasets with their settings and annotators, or show one and change its settings.
@@ -107,7 +109,7 @@ def datasets(
             "settings belong to one dataset: name it first, as in `spanlab datasets NAME --labels "
             "SET`; `spanlab datasets` lists the names"
         )
-    text = None if guidelines is None else inputs.read_text(guidelines)
+    text = None if guidelines is None else _guidelines(guidelines)
     with open_store() as store:
         if name is None:
             summaries = list(store.datasets())
@@ -218,6 +220,11 @@ def verdicts(dataset: Dataset, annotator: Known) -> None:
         n_wrong, n_right = make_verdicts(store, dataset, annotator)
     said = f"{annotator} calls {counted(n_wrong, 'answer')} of {dataset} hallucinated"
     typer.echo(f"{said}, {n_right:,} not.", err=True)
+
+
+def _guidelines(name: str) -> str:
+    """Return the text of a file, or of guidelines that ship."""
+    return shipped_guidelines(name) or inputs.read_text(Path(name))
 
 
 def _tell_claims_of_whole(store: Store, summaries: Sequence[DatasetSummary]) -> None:

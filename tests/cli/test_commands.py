@@ -317,6 +317,8 @@ def test_the_settings_of_a_dataset_are_set_by_command(
     guide.write_text("Mark names.", encoding="utf-8")
     done = spanlab("datasets", "towers", "--labels", "ragtruth", "--guidelines", str(guide))
     assert "likely; labels: 4; people per item: 2; guidelines: version 1" in done.stdout
+    done = spanlab("datasets", "towers", "--labels", "citations", "--guidelines", "citations")
+    assert "labels: 6; people per item: 2; guidelines: version 2" in done.stdout
     unknown = spanlab("datasets", "towers", "--labels", "mine")
     assert "no label set named 'mine'; available: spanlab, common" in unknown.stderr
     asks = tmp_path / "questions.json"

@@ -47,6 +47,20 @@ def save(app: AppTest, part: str) -> None:
     app.button(key=f"save-{part}").click().run()
 
 
+def test_labels_of_citations_bring_the_guidelines_that_ship(
+    open_page: OpenPage, store: Store
+) -> None:
+    store.import_records("mine", [Record(item=Item(id="a", answer=ANSWER))])
+    labels = {"labels": LABEL_SETS["citations"]}
+    store.change_settings("mine", lambda settings: settings.model_copy(update=labels))
+    app = open_page("campaign", dataset="mine")
+    assert store.settings("mine").guidelines == ()
+    save(app, "guidelines")
+    (text,) = store.settings("mine").guidelines
+    assert text.startswith("## What to do")
+    assert all(label.name in text for label in LABEL_SETS["citations"])
+
+
 def test_the_page_opens_the_part_that_comes_next(open_page: OpenPage, store: Store) -> None:
     store.import_records("mine", [Record(item=Item(id="a", answer=ANSWER))])
     app = open_page("campaign", dataset="mine")
