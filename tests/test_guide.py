@@ -58,7 +58,11 @@ from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say
 
 ROOT = Path(__file__).resolve().parent.parent
 SPANS = ROOT / "tests" / "cli" / "peers" / "phoenix_get_spans.json"
-NEWEST = {"3f2a": "jobs", "1f2e3d4c5b6a": "keys"}  # stand for the first that a list has
+NEWEST = {
+    "3f2a": "jobs",
+    "1f2e3d4c5b6a": "keys",
+    "9c8b7a6d5e4f": "invitations",
+}  # stand for the first that a list has
 PHOENIX = "http://localhost:6006"  # as pages name it
 
 
@@ -140,7 +144,8 @@ def helps() -> Iterator[tuple[str, str]]:
 
 
 EXAMPLE = re.compile(r"^\s*((?:[A-Z_]+=\S+ )*spanlab .+)$", re.MULTILINE)
-NEEDING_MORE = {  # than a third of the samples: other tools' files, judged steps, torch, a minute
+NEEDING_MORE = {  # than a third of the samples: files, judged steps, torch, a minute, a login
+    "invitations",
     "tools",
     "import",
     "optimize",
@@ -227,6 +232,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for copy in ("answers.jsonl", "gold.jsonl", "val.jsonl", "val/en.jsonl"):
         (folder / copy).parent.mkdir(exist_ok=True)
         shutil.copy(folder / "data" / "samples.jsonl", folder / copy)
+    for name in ("support.jsonl", "support_reviews.jsonl", "support_traces.json"):
+        shutil.copy(ROOT / "data" / name, folder / "data" / name)
     for copy in ("claims.jsonl", "questions.jsonl"):
         shutil.copy(folder / "data" / copy, folder / copy)
     shutil.copy(ROOT / "data" / "samples.jsonl", folder / "corrected.jsonl")  # enough to learn from
@@ -351,6 +358,11 @@ def hub_of(asked: str, folder: Path, servers: ExitStack) -> dict[str, str]:
     return {"HF_ENDPOINT": url, "HF_HOME": str(folder / "hf"), "HF_TOKEN": TOKEN}
 
 
+NOTHING = re.compile(
+    r"macro F1 over labels \.000|\b0 of 0 annotations|none of .* is left to review"
+)
+
+
 def run(
     command: str, folder: Path, around: dict[str, str], ports: dict[str, str], servers: ExitStack
 ) -> None:
@@ -381,6 +393,7 @@ def run(
         done = run_here(arguments, folder, around | given)
     marked = 3 if arguments[0] == "check" else 0  # its examples are wrong somewhere
     assert done.returncode == marked, f"{command}\n{done.stdout}\n{done.stderr}"
+    assert not NOTHING.search(done.stdout), f"says nothing: {command}\n{done.stdout}"
     if output is not None:
         (folder / output).write_text(done.stdout, "utf-8")
 
@@ -407,7 +420,10 @@ def run_python(block: str, folder: Path, around: dict[str, str], ports: dict[str
 
 def test_every_command_and_what_belongs_to_it_is_run_by_one_of_its_pages() -> None:
     """But those that need torch, which `make test-torch` installs."""
-    lines = [command.rpartition("spanlab ")[2] for topic in TOPICS for command in commands(topic)]
+    typed = [command for topic in TOPICS for command in commands(topic)]
+    shown = "".join(block for topic in TOPICS for block in blocks(topic, "text"))
+    typed += re.findall(r"^\$ (spanlab .+)", shown, re.MULTILINE)  # by test_transcripts.py
+    lines = [command.rpartition("spanlab ")[2] for command in typed]
     ran = {name for line in lines for name in names_of(line)}
     assert {name for name, _ in helps()} - ran == {"encoder convert", "encoder train"}
 
@@ -456,16 +472,16 @@ def test_words_are_found_where_they_stand_and_titles_come_first() -> None:
 
 # Found through the command, first of all, or first on the page Guide of the app.
 ASKED_FOR = {
-    "thumbs": "formats",
+    "thumbs": "traces",
     "privacy": "privacy",
     "GDPR": "privacy",
     "delete": "privacy",
     "own labels": "campaigns",
-    "cite": "quick-start",
+    "cite": "install",
     "compare prompts": "measuring",
     "Ollama": "models",
     "CI": "measuring",
-    "upgrade": "team",
+    "upgrade": "install",
     "German": "detectors",
     "invitation": "team",
     "undo": "review",
@@ -507,7 +523,7 @@ def test_the_command_lists_pages_shows_one_and_finds_words(tmp_path: Path) -> No
     *listed, last = said().splitlines()
     assert [line.split()[0] for line in listed] == in_menu
     assert last.endswith("spanlab guide offline")
-    assert "Accept the suggestion" in said("review")
+    assert "Accept the suggestion" in said("keys")
     assert said("--search", "krippendorff alpha").startswith("words")
 
 
@@ -524,7 +540,7 @@ def test_where_there_is_a_display_the_command_opens_a_page_with_its_pictures(
     assert os.read(ours, 1000).startswith(b"file://")
     page = Path(unquote(urlsplit((tmp_path / "opened").read_text("utf-8").strip()).path))
     html = page.read_text("utf-8")
-    assert "<code>Ctrl+z</code>" in html
+    assert "<code>Ctrl+z</code>" in page.with_name("keys.html").read_text("utf-8")
     for link in re.findall(r'href="([\w-]+\.html)', html):
         assert page.with_name(link).is_file()
     for picture in re.findall(r'src="file://([^"]+)"', html):
@@ -547,6 +563,21 @@ def test_the_static_site_has_every_page_and_asks_no_other_host(tmp_path: Path) -
     html = (tmp_path / "site" / "detector-papelo.html").read_text("utf-8")
     assert {page.stem for page in (tmp_path / "site").glob("*.html")} > set(TOPICS)
     assert re.findall(r'(?:<script[^>]* src|<link[^>]* href)="?(https?:[^" >]+)', html) == []
+
+
+def test_the_record_that_it_shows_is_read_as_it_stands(tmp_path: Path) -> None:
+    (shown,) = (block for block in blocks("formats", "text") if block.startswith("{"))
+    file = tmp_path / "record.jsonl"
+    file.write_text(json.dumps(json.loads(shown)), encoding="utf-8")
+    (record,) = read(file)
+    assert [each.annotator for each in record.annotations] == ["gold", "offline", "Ada"]
+    assert record.annotations[0].spans[0].evidence[0].text == "1889"
+
+
+def test_every_extra_is_on_the_page_that_installs_them() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    listed = set(re.findall(r"^\| `(\w+)` \|", text_of("install"), re.MULTILINE))
+    assert listed == set(project["optional-dependencies"]) - {"dev", "llm"}
 
 
 def test_every_line_of_data_that_it_shows_is_read(tmp_path: Path) -> None:

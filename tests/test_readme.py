@@ -31,6 +31,17 @@ def test_every_picture_of_it_and_of_the_guide_is_a_window_and_small() -> None:
         assert picture.stat().st_size < 1 << 18, picture.name
 
 
+def test_every_figure_of_its_table_is_on_the_page_that_the_row_names() -> None:
+    table = README.partition("## Measured results")[2].partition("\n## ")[0]
+    compared = 0
+    for row in (line for line in table.splitlines() if line.startswith("| ")):
+        for figure in re.findall(r"(?<![\w.])\.\d{2,3}\b", row):
+            (page,) = re.findall(r"\]\(([^)]+)\) \|$", row)
+            assert figure in (ROOT / page).read_text(encoding="utf-8"), (figure, page)
+            compared += 1
+    assert compared > 20
+
+
 def test_it_is_one_page() -> None:
     assert len(README.splitlines()) <= 120
 

@@ -17,6 +17,7 @@ from trace_homes import KEYS, living
 from spanlab.formats import read
 
 PEERS = Path(__file__).parent / "cli" / "peers"
+DATA = Path(__file__).resolve().parent.parent / "data"
 RECORDED = {  # what a page calls a file, and the program's own that it stands for
     "chain.json": "traces/openinference-lcel.console.json",
     "engine.json": "traces/lli-rag.console.json",
@@ -32,9 +33,12 @@ ELSEWHERE = {  # blocks of no terminal, by their first lines: what runs them, or
     ("adding", '[project.entry-points."spanlab.detectors"]'): "test_other_package.py",
     ("bench", 'data = ["../data"]          # paths are relative to the plan'): "test_guide.py",
     ("campaigns", "{"): "test_guide.py",
+    ("formats", "{"): "test_guide.py",
+    ("install", "python3 -m venv"): "test_wheel.py installs the wheel",
+    ("measuring", "jobs:"): "runs on GitHub; its command is run by test_guide.py",
+    ("rates", "rate = mean(y)"): "a formula",
     ("detector-span-model", 'system = "You name the spans of an answer'): "test_guide.py",
     ("detector-encoder", "spanlab encoder train reviewed.jsonl"): "needs torch: make test-torch",
-    ("detector-encoder", "held out: IoU"): "needs torch, a base from the registry, twelve minutes",
     ("integrations", "assert:"): "make test-peers",
     ("integrations", "Results:"): "make test-peers",
     ("integrations", '"reason": '): "make test-peers",
@@ -76,6 +80,8 @@ def test_every_block_is_run_or_it_is_said_why_not() -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with the files that transcripts name."""
+    shutil.copytree(DATA, tmp_path / "data")
+    (tmp_path / "eiffel.txt").write_text("The Eiffel Tower in Paris was finished in March 1889.")
     for name, recorded in RECORDED.items():
         shutil.copy(PEERS / recorded, tmp_path / name)
     items = [{"id": str(number), "answer": f"It is {number}."} for number in range(20)]

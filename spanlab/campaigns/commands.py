@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from typing import Annotated
+from warnings import warn
 
 import typer
 
-from spanlab.base.errors import UsageError
+from spanlab.base.errors import DeprecatedWarning, UsageError
 from spanlab.cli import console
 from spanlab.formats.read_options import mapping_in
 from spanlab.output.tables import as_csv
@@ -18,7 +19,7 @@ from spanlab.people.entrance import (
     known_in_words,
 )
 from spanlab.people.entrance import let_in as let_person_in
-from spanlab.people.overview import oversee, remind_table
+from spanlab.people.overview import oversee, people_table, remind_table
 from spanlab.schema import BlindRule
 from spanlab.storage.datasets import open_store
 
@@ -33,6 +34,7 @@ def campaign(
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
+    people_as_csv: Annotated[bool, typer.Option("--csv", hidden=True)] = False,  # of 1.0
     known: Annotated[
         list[str] | None,
         typer.Option(
@@ -95,7 +97,11 @@ def campaign(
         if let_in is not None:
             let_person_in(store, dataset, let_in)
         oversight = oversee(store, dataset)
+    if people_as_csv:
+        warn("--csv is deprecated: type --remind or --json", DeprecatedWarning, stacklevel=2)
     if remind:
         typer.echo(as_csv(remind_table(oversight)), nl=False)
+    elif people_as_csv:
+        typer.echo(as_csv(people_table(oversight)), nl=False)
     else:
         console.write_result(oversight, json=as_json)

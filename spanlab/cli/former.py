@@ -7,11 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 from warnings import warn
 
-from spanlab.base.errors import DeprecatedWarning, UsageError
+from spanlab.base.errors import DeprecatedWarning
 
-_GONE: Final = {
-    "invitations": "links are made on the page Campaign, and listed and revoked on the page Access"
-}
 _OPTIONS: Final = {  # of a command: the option that takes a value NAME=…
     "campaign": {
         "--known-share": "share",
@@ -31,13 +28,7 @@ _DAYS: Final = {"d": 1, "w": 7}
 
 
 def as_now(command: str, words: Sequence[str]) -> list[str]:
-    """Return a command's words with the options of now, and warn of each that was replaced.
-
-    Raises:
-        UsageError: the command is gone; it says what does the same.
-    """
-    if command in _GONE:
-        raise UsageError(f"spanlab {command} is gone since 1.1: {_GONE[command]}")
+    """Return a command's words with the options of now, and warn of each that was replaced."""
     replaced: list[str] = []
     left = [part for word in words for part in _parted(word)]
     while left:
@@ -66,7 +57,7 @@ def _now(command: str, word: str, value: Sequence[str]) -> tuple[str, ...] | Non
         return flag
     if value and (name := _OPTIONS.get(command, {}).get(word)):
         return "--known", f"{name}={value[0]}"
-    if value and (command, word) == ("keys", "--expires"):
+    if value and command in {"keys", "invitations"} and word == "--expires":
         span = re.fullmatch(r"(\d+)([dw])", value[0])
         return ("--days", str(int(span[1]) * _DAYS[span[2]])) if span else None
     return None

@@ -15,11 +15,12 @@ from spanlab.cli import console, inputs
 from spanlab.cli.inputs import Output, takes_options
 from spanlab.data.export_choice import CSV_FORMATS, FORMATS, REPORT, ExportChoice
 from spanlab.data.exporting import export_dataset, questions_left_out
+from spanlab.detection.common.label_options import labels_in
 from spanlab.formats import format_of
 from spanlab.formats.writers import can_write
 from spanlab.output.figures import counted
 from spanlab.output.wording import blind_in_words
-from spanlab.schema import DatasetSummary, UndecidedRule
+from spanlab.schema import LABEL_SETS, DatasetSummary, SpanLabel, UndecidedRule
 from spanlab.storage import Store
 from spanlab.storage.annotators import gold_name
 from spanlab.storage.datasets import (
@@ -34,6 +35,11 @@ from spanlab.storage.datasets import (
     rename_annotator,
     summary_of,
     undo_gold,
+)
+
+_LABELS = (
+    f"A shipped label set ({', '.join(LABEL_SETS)}), or your own: "
+    '"date: a wrong day or year; other: anything else".'
 )
 
 
@@ -61,9 +67,7 @@ def datasets(
     ] = None,
     labels: Annotated[
         str | None,
-        typer.Option(
-            help="A shipped label set: spanlab, FaithBench, RAGTruth, SAFE or Mu-SHROOM (none)."
-        ),
+        typer.Option(help=_LABELS),
     ] = None,
     questions: Annotated[
         Path | None,
@@ -94,6 +98,7 @@ def datasets(
     spanlab datasets mine --undecided likely
     spanlab datasets mine --overlap 2 --assign Ada --assign Ben --assign Cleo
     spanlab datasets mine --labels RAGTruth --guidelines guidelines.md
+    spanlab datasets mine --labels "date: a wrong day or year; other: anything else"
     spanlab datasets mine --questions questions.json
     spanlab datasets mine --config > config.xml
     """
@@ -101,7 +106,7 @@ def datasets(
         **({} if undecided is None else {"undecided": UndecidedRule(undecided)}),
         **({} if overlap is None else {"overlap": overlap}),
         **({} if assign is None else {"assigned_to": tuple(filter(None, assign))}),
-        **({} if labels is None else {"labels": label_set(labels)}),
+        **({} if labels is None else {"labels": _labels(labels)}),
         **({} if questions is None else questions_of(inputs.read_text(questions))),
     }
     if name is None and (changed or guidelines or config):
@@ -130,6 +135,11 @@ def datasets(
             return
         console.write_tables(dataset_tables([summary_of(store, name)]))
         _tell_claims_of_whole(store, [summary_of(store, name)])
+
+
+def _labels(text: str) -> tuple[SpanLabel, ...]:
+    """Return a shipped set by its name, or the labels that somebody wrote."""
+    return labels_in(text) if ":" in text else label_set(text)
 
 
 app = typer.Typer(

@@ -41,7 +41,7 @@ def push(
     `datasets.load_dataset`.
 
     With --to, each item that came from a trace gets a score "hallucination" there: the share of the
-    answer's characters that are more likely hallucinated than not. Its metadata has the spans with
+    answer's characters that the annotator marks as hallucinated. Its metadata has the spans with
     offsets. What is pushed again replaces what was. Keys are those of the environment:
     PHOENIX_API_KEY; LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY; MLFLOW_TRACKING_TOKEN, or
     MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD. Exit status 1: nothing was pushed, 3:

@@ -506,9 +506,9 @@ def push(
 ) -> PushReport:
     """Send what an annotator says of records back to where their traces live.
 
-    Each gets a score "hallucination" there, the share of the answer's characters that are more
-    likely hallucinated than not, with the spans in its metadata. What is pushed again replaces what
-    was. Keys are in the environment, see `spanlab push`.
+    Each gets a score "hallucination" there, the share of the answer's characters that the
+    annotator marks as hallucinated, with the spans in its metadata. What is pushed again replaces
+    what was. Keys are in the environment, see `spanlab push`.
 
     Args:
         records: those read from traces; others are counted and left out.

@@ -128,9 +128,9 @@ def event_sender() -> Callable[[Item, Annotation], None]:
 def attributes_of(item: Item, annotation: Annotation) -> dict[str, Any]:
     """Return the attributes of the event for an annotation.
 
-    The score is the share of the answer's characters, in [0, 1], that are more likely hallucinated
-    than not; ``spanlab.spans`` is JSON with offsets in Unicode code points. A detector that failed
-    has no score, and the reason as explanation.
+    The score is the share of the answer's characters, in [0, 1], that the annotator marks as
+    hallucinated; ``spanlab.spans`` is JSON with offsets in Unicode code points. A detector that
+    failed has no score, and the reason as explanation.
     """
     attributes = {
         "gen_ai.evaluation.name": "hallucination",
@@ -151,7 +151,7 @@ def attributes_of(item: Item, annotation: Annotation) -> dict[str, Any]:
 
 
 def share_of(item: Item, annotation: Annotation) -> float:
-    """Return the share of the answer's characters that are more likely hallucinated than not.
+    """Return the share of the answer's characters that the annotator marks as hallucinated.
 
     Of a verdict without a place it is 1 for a hallucinated answer, 0 for any other.
     """

@@ -1,4 +1,4 @@
-"""`spanlab roles`, `keys`, `people` and `log`: who may do what, who leaves, and who did what."""
+"""`spanlab roles`, `keys`, `invitations`, `people`, `log`: who may do what, who did what."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spanlab.base.errors import StoreError, UsageError
 from spanlab.cli import console
 from spanlab.output.figures import counted
 from spanlab.people.forgetting import forget_person
-from spanlab.people.logins import in_days, log_table, role_table, token_table
+from spanlab.people.logins import in_days, invite, log_table, role_table, token_table
 from spanlab.schema import Role
 from spanlab.storage import Store
 
@@ -36,12 +36,26 @@ keys = typer.Typer(
     spanlab keys revoke 1f2e3d4c5b6a
     """,
 )
+invitations = typer.Typer(
+    no_args_is_help=True,
+    help="""Links for people without an account: one person each.
+
+    The pages Campaign and Access make them, too, with a text to send.
+
+    \b
+    spanlab invitations create mine --label Ada
+    spanlab invitations create mine --count 50 --code C1X2Y3   for a crowd platform
+    spanlab invitations list
+    spanlab invitations revoke 9c8b7a6d5e4f
+    """,
+)
 people = typer.Typer(no_args_is_help=True, help="People who leave.")
 Person = Annotated[
     str,
     typer.Argument(help="An e-mail address, a name of somebody who has logged in, or a subject."),
 ]
 Dataset = Annotated[str | None, typer.Option(help="For this dataset alone; without it for all.")]
+TokenId = Annotated[str, typer.Argument(metavar="ID", help="As list shows it.")]
 
 
 @roles.command("grant")
@@ -91,12 +105,41 @@ def list_keys() -> None:
 
 
 @keys.command("revoke")
-def revoke_key(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="As list shows it.")],
-) -> None:
+def revoke_key(key_id: TokenId) -> None:
     """Revoke a key."""
     with Store.open() as store:
         store.access.revoke_token("key", key_id)
+
+
+@invitations.command("create")
+def create_invitations(
+    dataset: Annotated[str, typer.Argument(help="The dataset.")],
+    role: Annotated[Role, typer.Option(help="The role; it cannot be lead.")] = Role.ANNOTATOR,
+    days: Annotated[int, typer.Option(min=1, max=3650, help="Days until the links end.")] = 14,
+    count: Annotated[int, typer.Option(min=1, max=200, help="How many links.")] = 1,
+    label: Annotated[str, typer.Option(help="The name of the person.")] = "",
+    code: Annotated[str, typer.Option(help="Code shown to people who have finished.")] = "",
+) -> None:
+    """Create links, a line each. A crowd platform adds what it calls the worker: &worker=…."""
+    if label and count > 1:
+        raise UsageError("--label names one person: leave out --count")
+    with Store.open() as store:
+        for _ in range(count):
+            typer.echo(invite(store, dataset, role, in_days(days), label=label, code=code))
+
+
+@invitations.command("list")
+def list_invitations() -> None:
+    """List the invitations without their links."""
+    with Store.open() as store:
+        console.write_tables([token_table(store.access.tokens("invitation"), "Invitations")])
+
+
+@invitations.command("revoke")
+def revoke_invitation(invitation_id: TokenId) -> None:
+    """Revoke an invitation, in all browsers of the person."""
+    with Store.open() as store:
+        store.access.revoke_token("invitation", invitation_id)
 
 
 @people.command("forget")

@@ -6,6 +6,11 @@ ROOM = Room(
     commands={
         "roles": Command("What people may do: grant, revoke, list.", "access_commands:roles", 270),
         "keys": Command("Keys of programs: create, list, revoke.", "access_commands:keys", 280),
+        "invitations": Command(
+            "Links for people without an account: create, list, revoke.",
+            "access_commands:invitations",
+            283,
+        ),
         "people": Command("People who leave: forget a name.", "access_commands:people", 285),
         "log": Command("Show who did what, newest first.", "access_commands:log", 290),
     },

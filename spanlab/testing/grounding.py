@@ -40,8 +40,8 @@ def assert_grounded(
         passages: the evidence, as for ``spanlab.detect``: also what a retriever returned.
         detector: as for ``spanlab.annotate``; None for what ``pytest --spanlab-detector`` names,
             else "offline".
-        at_most: the share of the answer's characters, in [0, 1], that may be marked as more likely
-            hallucinated than not.
+        at_most: the share of the answer's characters, in [0, 1], that may be marked as
+            hallucinated; `offline` marks some words of correct paraphrases, too.
         **options: ``question``, ``lang`` and what else ``spanlab.detect`` takes.
 
     Raises:

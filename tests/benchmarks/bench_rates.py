@@ -37,6 +37,7 @@ from spanlab.scoring.report import mean_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
+from figures import keep
 from measured_data import ANSWER, passes, reviewed, said, two_models
 
 Array = NDArray[np.float64]
@@ -66,6 +67,7 @@ def main() -> None:
     print("set | design | reviews | coverage alone | corrected | narrower by | ρ allows")
     rng = np.random.default_rng(31)
     worst, widest, reached, few, other = 1.0, -1.0, [], 1.0, 1.0
+    by_length, settings = 1.0, 0
     for labelled in (*_simulated(rng), *_nearly_right(rng), *_claims(rng), *_answers()):
         is_ratio = bool(np.ptp(labelled.x) > 0)
         for design in _DESIGNS if is_ratio else _DESIGNS[:3]:
@@ -76,6 +78,9 @@ def main() -> None:
                     f"{gain:+.3f} | {allowed:.3f}",
                     flush=True,
                 )
+                settings += 1
+                if is_ratio and design == "length":
+                    by_length = min(by_length, covered)
                 if is_ratio and design != "length":  # not what is proposed
                     other = min(other, covered)
                     continue
@@ -86,22 +91,29 @@ def main() -> None:
                     reached.append((findings, gain / allowed))
     print(f"\nlowest coverage with 30 reviews {few:.3f}, with more {worst:.3f}")
     print(f"lowest coverage for characters, not drawn by length, {other:.3f}")
+    print(f"lowest coverage for characters, drawn by length, {by_length:.3f}")
     print(f"at most {100 * widest:.1f} % wider than reviews alone")
+    gains = []
     for low, high in ((0, 3), (3, 10), (10, 30), (30, 1e9)):
         shares = [share for findings, share in reached if low <= findings < high]
         if shares:
+            gains.append([low, high, float(np.mean(shares)), min(shares)])
             print(
                 f"of what ρ allows (a tenth or more), {low} to {high:g} findings expected: mean "
                 f"{np.mean(shares):.2f}, lowest {min(shares):.2f} ({len(shares)} cases)"
             )
-    _like_these(rng)
-    _clustered(rng)
-    _learnt(rng)
-    _gate()
+    measured = {
+        **{"draws": _DRAWS, "settings": settings, "items": worst, "items with 30 reviews": few},
+        **{"characters by length": by_length, "characters otherwise": other, "gains": gains},
+        **{"future": _like_these(rng), "runs": _RUNS},
+        **{"clusters": _clustered(rng), "learnt": _learnt(rng), "gate": _gate()},
+    }
+    if _SHARED.is_dir() and (_DRAWS, _RUNS) == (2000, 200):  # what the guide says of them
+        keep("rates", measured)
 
 
-def _like_these(rng: np.random.Generator, items: int = 2_000) -> None:
-    """Print how often intervals for answers like these hold the rate that all come from."""
+def _like_these(rng: np.random.Generator, items: int = 2_000) -> float:
+    """Print how often intervals for answers like these hold the rate; return the lowest share."""
     print("\nanswers like these: rate | AUROC | reviews | coverage")
     worst = 1.0
     for rate in (0.01, 0.05, 0.3):
@@ -117,12 +129,14 @@ def _like_these(rng: np.random.Generator, items: int = 2_000) -> None:
                 print(f"{rate} | {auroc} | {n} | {np.mean(held):.3f}", flush=True)
                 worst = min(worst, float(np.mean(held)))
     print(f"lowest {worst:.3f}")
+    return worst
 
 
-def _clustered(rng: np.random.Generator) -> None:
+def _clustered(rng: np.random.Generator) -> tuple[float, float]:
     """Print coverage with several answers to a question, and false alarms between equal systems.
 
-    ICC is the correlation of two answers to one question; the detector is right on 90 %.
+    ICC is the correlation of two answers to one question; the detector is right on 90 %. Returns
+    the lowest coverage and the most false alarms.
     """
     print("\nquestions x answers: rate | ICC | rates | half reviewed | p < .05 of equal systems")
     worst, alarms = 1.0, 0.0
@@ -136,6 +150,7 @@ def _clustered(rng: np.random.Generator) -> None:
                 print(f"{questions} x {answers}: {rate} | {icc} | {shown}", flush=True)
                 worst, alarms = min(worst, *held[:2]), max(alarms, held[2])
     print(f"lowest coverage {worst:.3f}, most false alarms {alarms:.3f}")
+    return worst, alarms
 
 
 def _held(
@@ -165,8 +180,11 @@ def _alike(rng: np.random.Generator, shape: tuple[int, int], rate: float, icc: f
     return np.where(rng.random(shape) < np.sqrt(icc), shared, own).astype(float).ravel()
 
 
-def _learnt(rng: np.random.Generator, items: int = 240) -> None:
-    """Print coverage after a detector learnt from reviews: it is right on all of these."""
+def _learnt(rng: np.random.Generator, items: int = 240) -> float:
+    """Print coverage after a detector learnt from reviews, on all of which it is right.
+
+    Returns the lowest.
+    """
     print("\nlearnt from reviews: rate | right elsewhere | reviews | learnt from | coverage")
     worst, plan = 1.0, MeasurementPlan(annotator="judge")
     asked = [Item(id=f"i{at}", question=f"q{at}", answer=f"{ANSWER} {at}") for at in range(items)]
@@ -198,13 +216,16 @@ def _learnt(rng: np.random.Generator, items: int = 240) -> None:
                 print(f"{rate} | {right} | {n} | {learnt} | {np.mean(held):.3f}", flush=True)
                 worst = min(worst, float(np.mean(held)))
     print(f"lowest {worst:.3f}")
+    return worst
 
 
-def _gate(items: int = 2_000) -> None:
+def _gate(items: int = 2_000) -> list[list[object]]:
     """Print how often the gate fails in 200 runs: for five points more, and for no difference.
 
-    Every run plans by its own pilot, as a user does: of 40 reviews of the old model.
+    Every run plans by its own pilot, as a user does: of 40 reviews of the old model. Returns the
+    rows: rate, how the two were compared, mean reviews of each side, both shares of failures.
     """
+    rows: list[list[object]] = []
     print(f"\ngate, {_RUNS} runs: rate | compared | mean reviews of each side | five points | none")
     for rate in (0.05, 0.1, 0.2):
         pilots = [_planned(rate, items, run) for run in range(_RUNS)]
@@ -217,6 +238,8 @@ def _gate(items: int = 2_000) -> None:
             shares = " | ".join(f"{count / _RUNS:.3f}" for count in failed)
             how = "two models, paired" if same else "two datasets"
             print(f"{rate} | {how} | {np.mean(pilots):.0f} | {shares}", flush=True)
+            rows.append([rate, how, round(np.mean(pilots)), *(count / _RUNS for count in failed)])
+    return rows
 
 
 def _planned(rate: float, items: int, run: int) -> int:

@@ -1,4 +1,4 @@
-"""The plug-in that the guide documents on its page Bench runs other people's detectors."""
+"""The plug-in that the page for authors of packages documents runs other people's detectors."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from guide_blocks import text_of
 
-from spanlab.base.guide import FOLDER
 from spanlab.testing import ModelServer, say
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -74,7 +74,7 @@ class HallucinationDetector:
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     """A folder with the documented module, its entry points, and the libraries' stand-ins."""
-    text = (FOLDER / "bench.md").read_text(encoding="utf-8")
+    _, _, text = text_of("adding").partition("## Detectors of other libraries")
     code = re.search(r"```python\n(.*?)```", text, re.DOTALL)
     assert code
     folder = tmp_path / "site"

@@ -321,6 +321,10 @@ def test_the_settings_of_a_dataset_are_set_by_command(
     assert "labels: 6; people per item: 2; guidelines: version 2" in done.stdout
     unknown = spanlab("datasets", "towers", "--labels", "mine")
     assert "no label set named 'mine'; available: spanlab, common" in unknown.stderr
+    assert "labels: 2" in spanlab("datasets", "towers", "--labels", "day: a date; other: x").stdout
+    twice = spanlab("datasets", "towers", "--labels", "day: a date; day: x").stderr
+    assert "label" in twice
+    assert "day" in twice
     asks = tmp_path / "questions.json"
     asks.write_text('{"questions": [{"name": "fluency", "kind": "scale", "high": 1}]}', "utf-8")
     wrong = spanlab("datasets", "towers", "--questions", str(asks)).stderr

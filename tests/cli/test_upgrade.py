@@ -69,6 +69,16 @@ def test_options_of_1_0_0_are_taken_and_say_what_to_type(spanlab: Run) -> None:
     assert (key.returncode, "--expires is deprecated: type --days 14" in key.stderr) == (0, True)
 
 
-def test_a_command_of_1_0_0_that_is_gone_says_where_it_went(spanlab: Run) -> None:
-    gone = spanlab("invitations", "create", "mine", "--expires", "7d")
-    assert (gone.returncode, "made on the page Campaign" in gone.stderr) == (2, True), gone.stderr
+def test_invitations_and_the_table_of_people_are_written_as_in_1_0_0(spanlab: Run) -> None:
+    at = {"SPANLAB_INVITE": "yes", "SPANLAB_URL": "http://localhost:8501"}
+    words = ("create", "mine", "--expires", "7d", "--label", "Zoe")
+    made = spanlab("invitations", *words, **at)
+    assert "--expires is deprecated: type --days 7" in made.stderr
+    assert made.stdout.startswith("http://localhost:8501/")
+    listed = spanlab("invitations", "list").stdout
+    (row,) = (line for line in listed.splitlines() if "Zoe" in line)
+    assert spanlab("invitations", "revoke", row.split()[0]).returncode == 0
+    assert "revoked" in spanlab("invitations", "list").stdout
+    table = spanlab("campaign", "mine", "--csv")
+    assert "--csv is deprecated" in table.stderr
+    assert table.stdout.splitlines()[0].startswith('"Person","Needs attention"')

@@ -24,3 +24,14 @@ def test_what_equals_the_id_by_chance_is_not_the_id(tmp_path: Path) -> None:
     file.write_text(line % (7, 7) + line % (8, 8))
     fields = preview_import([file]).fields
     assert (fields["rank"], fields["code"], fields["id"]) == ("meta", "meta", "id")
+
+
+def test_of_our_own_lines_nothing_is_left_out_and_every_field_is_what_it_is_called() -> None:
+    samples = Path(__file__).resolve().parents[2] / "data" / "samples.jsonl"
+    fields = preview_import([samples]).fields
+    assert fields == {
+        "id": "id",
+        "lang": "language",
+        **{name: name for name in ("question", "answer", "passages", "process", "meta")},
+        "annotations": "annotations",
+    }

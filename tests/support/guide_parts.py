@@ -14,6 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from figures import figures
 from pydantic import BaseModel
 
 import spanlab
@@ -25,6 +26,7 @@ from spanlab.detection import DetectorEntry, entries, entry_of, spec_of
 from spanlab.detection.entry import options_of
 from spanlab.detection.estimate import typical_cost
 from spanlab.integrations.pushing import ACCESS
+from spanlab.measure.sampling import reviews_for
 from spanlab.search.providers import PROVIDERS
 from spanlab.search.spec import WRITER
 from spanlab.ui.editor_keys import ADJUDICATION_KEYS, KEYS, EditorKey
@@ -195,6 +197,52 @@ def _languages() -> Iterator[str]:
         yield f"| {lang} | {' | '.join(cells)} |"
 
 
+def _reviews() -> Iterator[str]:
+    """How many reviews a rate takes, by its size, its margin and the detector's correlation."""
+    margins, correlations = (0.1, 0.05, 0.03), (0.0, 0.5, 0.8)
+    titles = [f"± {100 * margin:.0f}, ρ {rho:g}" for margin in margins for rho in correlations]
+    yield f"| rate | {' | '.join(titles)} |\n|{' --- |' * (1 + len(titles))}"
+    for rate in (0.02, 0.05, 0.1, 0.2, 0.3, 0.5):
+        cells = (f"{reviews_for(h, rate, rho):,}" for h in margins for rho in correlations)
+        yield f"| {100 * rate:.0f} % | {' | '.join(cells)} |"
+
+
+def _coverage() -> Iterator[str]:
+    """How often intervals hold the true rate, by what `bench_rates` kept."""
+    rates = figures("rates")
+    yield "| rate of | lowest share in all settings |\n| --- | --- |"
+    items, few = _share(rates["items"]), _share(rates["items with 30 reviews"])
+    yield f"| the dataset's answers and claims | {items}; with 30 reviews {few} |"
+    length, others = rates["characters by length"], rates["characters otherwise"]
+    yield f"| its characters, long answers drawn more often (the default) | {_share(length)} |"
+    yield f"| … drawn with other sampling probabilities | {_share(others)} |"
+    yield f"| future answers | {_share(rates['future'])} |"
+    covered, _ = rates["clusters"]
+    yield f"| future answers, 2 to 20 answers to each of 10 to 40 questions | {_share(covered)} |"
+    yield f"| answers, 8 to 60 of which the detector learnt from | {_share(rates['learnt'])} |"
+
+
+def _width() -> Iterator[str]:
+    """How much of the possible gain is reached, by how many findings there are."""
+    yield "| findings among the reviews | mean share of the possible gain | lowest |"
+    yield "| --- | --- | --- |"
+    for low, high, mean, lowest in reversed(figures("rates")["gains"]):
+        many = f"{low} to {high}" if high < 1000 else f"{low} or more"
+        yield f"| {many} | {mean:.2f} | {lowest:.2f} |"
+
+
+def _gate() -> Iterator[str]:
+    """How often the gate fails, with as many reviews as are proposed."""
+    yield "| rate | compared | reviews on each side, mean | fails if it rises by .05 | if not |"
+    yield "| --- | --- | --- | --- | --- |"
+    for rate, how, reviews, risen, same in figures("rates")["gate"]:
+        yield f"| {rate:.2f} | {how} | {reviews:,} | {100 * risen:.0f} % | {100 * same:.0f} % |"
+
+
+def _share(figure: float) -> str:
+    return f"{figure:.3f}".removeprefix("0")
+
+
 def _variables() -> Iterator[str]:
     yield "| variable | what it holds | what that is for |\n| --- | --- | --- |"
     for variable, (holds, about) in variables().items():
@@ -234,12 +282,16 @@ def variables_of_roles() -> set[str]:
 
 MAKERS: Mapping[str, Callable[..., Iterator[str]]] = {
     "commands": _commands,
+    "coverage": _coverage,
     "detectors": _detectors,
     "entry": _entry,
+    "gate": _gate,
     "keys": _keys,
     "languages": _languages,
     "python": _python,
+    "reviews": _reviews,
     "variables": _variables,
+    "width": _width,
 }
 
 

@@ -13,6 +13,7 @@ import os
 import re
 import runpy
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -256,7 +257,9 @@ def test_an_engineer_tests_answers_with_pytest(tmp_path: Path, around: dict[str,
 def test_a_lead_invites_three_people_and_gets_their_labels(
     tmp_path: Path, around: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    n_items = len(some_samples(tmp_path))
+    (tmp_path / "data").mkdir()
+    answers = shutil.copy(ROOT / "data" / "support.jsonl", tmp_path / "data")
+    n_items = len(Path(answers).read_text("utf-8").splitlines())
     before, serve, after = around_serve(readme.commands("You have a team"))
     for command in before:
         typed(command, tmp_path, around)
@@ -278,7 +281,9 @@ def test_a_lead_invites_three_people_and_gets_their_labels(
             assert opened(link) == ""  # a link is for one browser
     agreement, _, measured, *_ = [typed(command, tmp_path, around) for command in after]
     assert re.search(
-        rf"^characters +[\d.]+ \[[-\d.]+, [\d.]+\] +{n_items} ", agreement, re.MULTILINE
+        rf"^characters +– +{n_items} ",
+        agreement,
+        re.MULTILINE,  # nobody has marked anything
     )
     assert "95 %" in measured
     labelled = [said for record in load(tmp_path / "mine.jsonl") for said in record.annotations]

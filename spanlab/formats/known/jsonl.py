@@ -109,6 +109,13 @@ class SpanlabReader(reader.FormatReader):
             return True  # as APIs and TREC have them
         return foreign or is_listed or isinstance(record.get("meta"), str)
 
+    @property
+    def fields(self) -> Mapping[str, str]:
+        """Every field is read as what it is called: nothing is left out."""
+        return {"lang": "language", "retrievals": "passages"} | {
+            name: name for name in _FIELDS - {"lang", "retrievals", _ASKS}
+        }
+
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
         self._nodes = NodeLines(file.name, file.limit)

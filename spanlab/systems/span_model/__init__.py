@@ -37,7 +37,7 @@ class SpanModelOptions(_DetectorOptions):
         False, description="Ask for an explanation of each span, if the contract has one."
     )
     prob: Probability = Field(
-        1.0, title="Span probability", description="Of the spans: such models say none."
+        1.0, title="Span probability", description="Of every span, as such models report none."
     )
 
 
