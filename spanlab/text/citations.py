@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
 from spanlab.schema import Item
@@ -97,15 +98,13 @@ def citations_of(item: Item) -> ReadCitations:
     markers = tuple(reader.markers())
     plain = _blanked(item.answer, [*reader.hidden, *reader.marked])
     parts = [part for part in sentences(plain, item.lang) if _words(plain[part.start : part.end])]
-    said = [CitedStretch(c.start, c.end, c.passages) for c in item.citations]
-    read = [
-        stretch
-        for stretch in _stretches(plain, parts, markers)
-        if not any(s.start < stretch.end and stretch.start < s.end for s in said)
-    ]
+    said = sorted(CitedStretch(c.start, c.end, c.passages) for c in item.citations)
+    is_said = _overlap(said)
+    read = [each for each in _stretches(plain, parts, markers) if not is_said(*each[:2])]
     stretches = tuple(sorted([*said, *read]))
-    stating = [part for part in parts if _states(plain, part) or covers(stretches, part)]
-    return ReadCitations(markers, stretches, tuple(stating), plain, reader.unread)
+    is_cited = _overlap(stretches)
+    stating = [part for part in parts if _states(plain, part) or is_cited(*part)]
+    return ReadCitations(markers, stretches, tuple(stating), plain, tuple(reader.unread))
 
 
 def markers_of(item: Item) -> tuple[Marker, ...]:
@@ -130,8 +129,19 @@ def may_cite(item: Item) -> bool:
 
 
 def covers(stretches: Sequence[CitedStretch], sentence: Extent) -> bool:
-    """Say whether some of a sentence is cited."""
-    return any(s.start < sentence.end and sentence.start < s.end for s in stretches)
+    """Say whether some of a sentence is cited; the stretches are in order."""
+    return _overlap(stretches)(*sentence)
+
+
+def _overlap(parts: Sequence[Extent | CitedStretch]) -> Callable[[int, int], bool]:
+    """Return a function that says whether characters overlap some of these, which are in order."""
+    starts = [part.start for part in parts]
+    furthest = list(accumulate((part.end for part in parts), max, initial=0))  # of those before
+
+    def overlaps(start: int, end: int) -> bool:
+        return furthest[bisect_left(starts, end)] > start
+
+    return overlaps
 
 
 class _MarkerReader:
@@ -146,14 +156,15 @@ class _MarkerReader:
         self._defined = dict(self._definitions())
         self.hidden = [Extent(*match.span()) for match in _DEFINED.finditer(self._text)]
         self.marked: list[Extent] = []
-        self.unread: tuple[int, ...] = ()
+        self.unread: list[int] = []
 
     def markers(self) -> Iterator[Marker]:
         """Yield the markers in order."""
+        is_hidden = _overlap(self.hidden)
         matches = [
             match
             for match in _MARKER.finditer(self._text)
-            if not any(h.start <= match.start() < h.end for h in self.hidden)
+            if not is_hidden(match.start(), match.start() + 1)
             and (match["raised"] is None or self._is_raised(match))
         ]
         numbers = [_numbers(match, self._count) for match in matches]
@@ -173,7 +184,7 @@ class _MarkerReader:
         places = {
             number: self._defined.get(number, number - first) for number in dict.fromkeys(named)
         }
-        self.unread += tuple(n for n, place in places.items() if place is None)
+        self.unread.extend(n for n, place in places.items() if place is None)
         return Marker(
             start,
             end,
@@ -243,10 +254,15 @@ def _stretches(
 ) -> Iterator[CitedStretch]:
     """Yield what each group of neighbouring markers covers; ``parts`` are the sentences."""
     by_sentence: dict[int, list[list[Marker]]] = {}
-    first: dict[int, int] = {}  # by line
+    leads: dict[int, bool] = {}  # by line
+    starts = [part.start for part in parts]
+    ends = [-1, *(match.start() for match in re.finditer("\n", plain)), len(plain)]
     for group in _groups(plain, markers):
-        line = first.setdefault(plain.count("\n", 0, group[0].start), group[0].start)
-        at = _sentence_of(plain, parts, group[0], line)
+        number = bisect_left(ends, group[0].start)
+        line = Extent(ends[number - 1] + 1, ends[number])
+        if number not in leads:
+            leads[number] = not _words(plain[line.start : group[0].start])
+        at = _sentence_of(parts, starts, group[0], line, leads=leads[number])
         if at is not None:
             by_sentence.setdefault(at, []).append(group)
     for at, groups in sorted(by_sentence.items()):
@@ -266,25 +282,25 @@ def _groups(plain: str, markers: Sequence[Marker]) -> Iterator[list[Marker]]:
         yield group
 
 
-def _sentence_of(plain: str, parts: Sequence[Extent], marker: Marker, first: int) -> int | None:
+def _sentence_of(
+    parts: Sequence[Extent], starts: Sequence[int], marker: Marker, line: Extent, *, leads: bool
+) -> int | None:
     """Return the number of the sentence that a marker belongs to.
 
-    ``first`` is where the first marker of its line is: lines that begin with one have each marker
-    before what it is about.
+    Args:
+        parts: the sentences.
+        starts: where they begin.
+        marker: in the answer.
+        line: its line.
+        leads: whether the line begins with a marker: then each is before what it is about.
     """
-    begin = plain.rfind("\n", 0, marker.start) + 1
-    end = plain.find("\n", marker.end) % (len(plain) + 1)
-    earlier = [number for number, part in enumerate(parts) if part.start <= marker.start]
-    later = (
-        number for number, part in enumerate(parts) if marker.end <= part.start < max(end, begin)
-    )
-    before, after = (earlier[-1] if earlier else None), next(later, None)
+    earlier, later = bisect_right(starts, marker.start) - 1, bisect_left(starts, marker.end)
+    before = earlier if earlier >= 0 else None
+    after = later if later < len(parts) and starts[later] < line.end else None
     if before is not None and parts[before].end > marker.start:
         return before
-    on_line = before is not None and parts[before].start >= begin
-    if after is not None and (not on_line or not _words(plain[begin:first])):
-        return after
-    return before
+    on_line = before is not None and starts[before] >= line.start
+    return after if after is not None and (leads or not on_line) else before
 
 
 def _within(
@@ -340,10 +356,10 @@ def _states(plain: str, part: Extent) -> bool:
 
 def _blanked(text: str, extents: Sequence[Extent]) -> str:
     """Return a text with these characters overwritten by spaces; offsets stay."""
+    characters = list(text)
     for start, end in extents:
-        blank = "".join(c if c in "\r\n" else " " for c in text[start:end])
-        text = text[:start] + blank + text[end:]
-    return text
+        characters[start:end] = [c if c in "\r\n" else " " for c in text[start:end]]
+    return "".join(characters)
 
 
 def _address(url: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from spanlab.schema import Citation, Item, Passage
@@ -159,3 +161,17 @@ def test_headings_and_labels_that_cite_nothing_are_no_sentences() -> None:
         "It is so and so [1].",
         "That is all that is known.",
     ]
+
+
+@pytest.mark.parametrize(
+    "piece", ["word [1] ", "It is so and so [1]. ", "[1]: https://a.example\n"]
+)
+def test_the_time_follows_the_length(piece: str) -> None:
+    def seconds(count: int) -> float:
+        item = Item(id="i", answer=piece * count, passages=(Passage(text="It is so."),))
+        begun = time.process_time()
+        citations_of(item)
+        return time.process_time() - begun
+
+    seconds(10)
+    assert seconds(16_000) < 12 * max(min(seconds(4_000), seconds(4_000)), 0.05)
