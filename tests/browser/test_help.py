@@ -46,7 +46,7 @@ def test_the_help_menu_has_guide_guidelines_and_version(desk: Sit) -> None:
     here = desk([Record(item=Item(id="one", answer="One."))])
     expect(here.page.get_by_alt_text("Logo")).to_be_visible()
     for name, title, text in (
-        ("Guide", "Quick start", "You need no API key"),
+        ("Guide", "Your first hour", "You look at marked answers"),
         ("Guidelines", "Guidelines", "no guidelines"),
         ("Version", "Version", f"spanlab {version('spanlab')}"),
     ):
@@ -60,7 +60,7 @@ def test_the_guide_is_searched_and_read_with_its_pictures(server: Server, page: 
     page.set_viewport_size({"width": 1280, "height": 800})
     arrive(page, server.url(topic="review").replace("/?", "/guide?"))
     expect(page.locator("h1")).to_have_text("Review")
-    expect(page.get_by_test_id("stMain")).to_contain_text("Next piece of evidence of the span")
+    expect(page.get_by_test_id("stMain")).to_contain_text("accepts a suggestion")
     for picture in page.get_by_test_id("stImage").locator("img").all():
         assert picture.evaluate("one => one.decode().then(() => one.naturalWidth)") > 1000
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
