@@ -7,7 +7,7 @@ import time
 import pytest
 
 from spanlab.schema import Citation, Item, Passage
-from spanlab.text.citations import ReadCitations, citations_of
+from spanlab.text.citations import ReadCitations, citations_of, markers_of
 
 URLS = ("https://a.org/x", "https://www.b.org/", None)
 
@@ -175,3 +175,14 @@ def test_the_time_follows_the_length(piece: str) -> None:
 
     seconds(10)
     assert seconds(16_000) < 12 * max(min(seconds(4_000), seconds(4_000)), 0.05)
+
+
+@pytest.mark.parametrize("piece", ["【1†", "[1†", "【1:1†", '[a](b "', "[a](b"])
+def test_markers_that_never_end_are_passed_over_in_time_with_the_length(piece: str) -> None:
+    def seconds(count: int) -> float:
+        item = Item(id="a", answer=piece * count, passages=[Passage(text="p")])
+        begun = time.process_time()
+        markers_of(item)
+        return time.process_time() - begun
+
+    assert seconds(16_000) < 40 * max(seconds(2_000), 0.005)  # quadratic: 64
