@@ -11,6 +11,7 @@ The folder decides which it is; ONNX, which needs far less, comes first.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -112,6 +113,8 @@ def load_onnx(checkpoint: Checkpoint, start: int, ends: frozenset[int]) -> OnnxN
     return OnnxNetwork(encoder, decoder, start, ends)
 
 
+_LARGEST_HEAD: Final = 100 << 20  # bytes of names and shapes, as safetensors bounds them
+_WIDE: Final = 8192  # larger sizes are those of some weights
 _ADAPTER: Final = "adapter_config.json"
 _BY_OTHERS: Final = ("auto_map", "quantization_config", "transformers_weights")
 
@@ -190,6 +193,27 @@ def refuse_code(checkpoint: Checkpoint) -> None:
         )
 
 
+def _refuse_unfilled(weights: Path) -> None:
+    """Refuse a configuration of more than there are weights for: transformers builds it first."""
+    config = json.loads((weights.parent / "config.json").read_bytes())
+    with weights.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        try:
+            head = json.loads(file.read(min(size, _LARGEST_HEAD)))
+            sizes = {number for name in head for number in head[name].get("shape", ())}
+        except (ValueError, AttributeError, TypeError):
+            raise InputError("the weights are damaged", file=weights) from None
+    for name, value in config.items():
+        is_depth, is_width = "layer" in name, name.endswith("_size") and value not in sizes
+        most = len(head) if is_depth else _WIDE
+        if (is_depth or is_width) and isinstance(value, int) and value > most:
+            raise InputError(
+                "the configuration is of a larger model than the file has weights for",
+                file=weights.parent / "config.json",
+                found=f"{name}: {value:,}",
+            )
+
+
 def _load(weights: Path, changed: int) -> None:
     _model(weights, changed)
 
@@ -225,6 +249,7 @@ def load_pretrained(
         import transformers
     except ImportError as error:
         raise missing_package(what, error.name, "transformers") from error
+    _refuse_unfilled(weights)
     transformers.utils.logging.set_verbosity_error()  # what goes wrong is our error, once
     transformers.utils.logging.disable_progress_bar()
     try:

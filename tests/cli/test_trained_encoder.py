@@ -16,6 +16,7 @@ import onnxruntime
 import pytest
 import tiny_encoders as tiny
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertForTokenClassification, BertModel
 
 from spanlab.systems.encoder.fitting import TrainingRow, export
@@ -116,6 +117,63 @@ def test_a_base_without_weights_of_its_own_is_refused(
     assert "which may run code" in spanlab(*command).stderr
     (base / "model.safetensors").unlink()
     assert "base/model.safetensors: the base has no weights to train" in spanlab(*command).stderr
+    assert not (tmp_path / "mine").exists()
+
+
+def _config(**changed: object) -> Callable[[Path], object]:
+    def change(base: Path) -> None:
+        config = json.loads((base / "config.json").read_text())
+        (base / "config.json").write_text(json.dumps(config | changed))
+
+    return change
+
+
+def _weights(change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
+    def changed(base: Path) -> None:
+        path = base / "model.safetensors"
+        path.write_bytes(change(path.read_bytes()))
+
+    return changed
+
+
+def _no_numbers(base: Path) -> None:
+    weights = load_file(base / "model.safetensors")
+    nan = {name: torch.full_like(tensor, torch.nan) for name, tensor in weights.items()}
+    save_file(nan, base / "model.safetensors", metadata={"format": "pt"})
+
+
+HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a million layers": (
+        _config(num_hidden_layers=1_000_000),
+        "larger model than the file has weights for",
+    ),
+    "wider than its weights": (_config(hidden_size=65_536), "larger model .*hidden_size: 65,536"),
+    "a vocabulary of a billion": (_config(vocab_size=10**9), "vocab"),
+    "an unknown kind": (_config(model_type="mine"), "transformers cannot load"),
+    "a kind with code": (_config(architectures=["x"], auto_map={"AutoModel": "x.Y"}), "run code"),
+    "cut weights": (_weights(lambda data: data[:-100]), "cannot load the model: .*header"),
+    "a head of four exabytes": (
+        _weights(lambda data: b"\xff" * 7 + b"\x3f" + data[8:]),
+        "the weights are damaged",
+    ),
+    "a head that is no JSON": (
+        _weights(lambda data: data[:8] + b"[" * 100 + data[108:]),
+        "the weights are damaged",
+    ),
+    "weights that are no numbers": (_no_numbers, "not a probability"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_base_that_is_made_to_harm_ends_in_words(
+    spanlab: Run, base: Path, labelled: Path, tmp_path: Path, name: str
+) -> None:
+    harm, words = HOSTILE[name]
+    harm(base)
+    done = spanlab("encoder", "train", labelled, "--base", base, "-o", "mine", "--epochs", "1")
+    assert done.returncode in {1, 2}
+    assert re.search(words, done.stderr), done.stderr
+    assert "Traceback" not in done.stderr
     assert not (tmp_path / "mine").exists()
 
 
