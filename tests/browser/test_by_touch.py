@@ -190,7 +190,7 @@ def test_a_phone_clips_nothing_and_the_hint_covers_no_text(here: Desk) -> None:
     hint = here.page.get_by_role("note", name="Hint")
     finger.tap(hint.get_by_role("button", name="Got it"))  # what is seen
     expect(hint).to_contain_text("Tap a suggestion")
-    for name in ("Evidence", "Spans", "Claims", "Trace"):
+    for name in ("Evidence", "Spans", "Claims"):
         finger.tap(here.page.get_by_role("tab", name=name))
         becomes(lambda: here.page.evaluate("document.documentElement.scrollWidth"), 390)
         becomes(lambda: here.page.evaluate(CLIPPED), [])

@@ -42,6 +42,20 @@ def test_four_hints_are_given_once_and_the_end_leads_on_to_compare_and_export(de
     expect(here.page.get_by_text("Page not found")).to_have_count(0)
 
 
+def test_no_hint_is_left_after_three_items(desk: Sit) -> None:
+    here = desk([Record(item=Item(id=name, answer="One.")) for name in "abcd"])
+    hint = here.page.get_by_role("note", name="Hint")
+    for name in "abc":
+        here.wait_for(name)
+        expect(hint).to_be_visible()
+        here.press("Enter")
+    here.wait_for("d")
+    expect(hint).to_be_hidden()
+    here.settle()
+    here.visit("d")
+    expect(hint).to_be_hidden()
+
+
 def test_the_help_menu_has_guide_guidelines_and_version(desk: Sit) -> None:
     here = desk([Record(item=Item(id="one", answer="One."))])
     expect(here.page.get_by_alt_text("Logo")).to_be_visible()

@@ -73,6 +73,20 @@ def test_a_search_finds_items_and_enter_opens_one_from_which_back_leads_back(des
     here.has_focus(inside=True)
 
 
+def test_enter_right_after_typing_opens_what_was_searched_for(desk: Sit) -> None:
+    here = desk(_records())
+    here.press("/")
+    _shows(here, "first", "second", "third", "fourth")
+    here.page.keyboard.type("metr")
+    here.page.keyboard.press("Enter")  # before anything was asked, let alone found
+    here.wait_for("second")
+    here.press("/")
+    here.page.get_by_role("searchbox", name="Search items").fill("t")  # this one is the second
+    _shows(here, "first", "second", "third")
+    here.press("Enter")
+    here.wait_for("first")
+
+
 def test_the_table_is_sorted_and_narrowed_and_says_what_an_item_has(desk: Sit) -> None:
     here = desk(_records())
     here.press("Enter")

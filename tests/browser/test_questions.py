@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from serving import arrive
 from test_accessibility import complaints
 
-from spanlab.schema import Annotation, Item, Question, Record, Span, Status
+from spanlab.schema import Annotation, Item, Passage, Question, Record, Span, Status
 
 pytestmark = pytest.mark.browser
 
@@ -153,6 +153,21 @@ def test_a_click_responds_and_another_one_takes_it_back(desk: Sit) -> None:
     expect(two).to_have_attribute("aria-pressed", "false")
     here.settle()
     assert here.state("a").responses == {}
+
+
+def test_the_next_item_begins_with_its_evidence_after_a_question(desk: Sit) -> None:
+    passage = (Passage(text="One and two."),)
+    items = [Item(id=name, answer="one two", passages=passage) for name in ("x", "y")]
+    here = desk([Record(item=item) for item in items], questions=(FLUENCY,))
+    here.press("Q", "1")
+    expect(here.page.get_by_role("tab", name="Questions")).to_have_attribute(
+        "aria-selected", "true"
+    )
+    expect(here.page.get_by_role("tab", name="Trace")).to_be_hidden()  # nothing has any
+    here.press("Escape", "Enter")
+    here.wait_for("y")
+    expect(here.page.locator(".sl-passages")).to_be_visible()
+    expect(here.page.get_by_role("tab", name="Evidence")).to_have_attribute("aria-selected", "true")
 
 
 def test_attributes_that_the_dataset_does_not_ask_are_shown_and_not_offered(desk: Sit) -> None:

@@ -19,16 +19,16 @@ export class ActionBar {
             short(button("‹ Previous", "previousItem"), "‹", " Previous"), short(button("Next ›", "nextItem"), "", "Next ", "›"),
             button("Items", "items"),
             h("span", { class: "sl-gap" }),
-            this.undo, this.redo, this.acceptAll,
-            short(button("Comment answer", "commentItem"), "Comment", " answer"), button("Shortcuts", "help"),
+            this.undo, this.redo,
+            short(button("Comment answer", "commentItem"), "Comment", " answer"), button("Shortcuts", "help"), this.acceptAll,
             h("span", { class: "sl-gap" }),
             button("Skip", "skip"), button("Done", "done", "sl-primary"));
     }
 
     paint(history, likely) {
         short(this.acceptAll, `Accept ${likely.length} likely`, "");
-        this.acceptAll.title = likely.length ? `Accept ${likelyWords(likely)} (${keyName("A")})` : "No likely suggestions are left.";
-        this.acceptAll.disabled = likely.length === 0;
+        this.acceptAll.title = `Accept ${likelyWords(likely)} (${keyName("A")})`;
+        this.acceptAll.style.visibility = likely.length === 0 ? "hidden" : ""; // nothing else moves
         this.undo.disabled = !history.canUndo;
         this.redo.disabled = !history.canRedo;
     }

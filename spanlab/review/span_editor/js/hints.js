@@ -3,6 +3,7 @@
 import { h, pressable } from "./dom.js";
 
 const STORED = "spanlab.hints"; // how many this browser has seen
+const ITEMS = 3; // after so many nobody is new
 const WELCOME = "You see one answer of a language model. Marked words may be made up; the passages are the evidence.";
 const HINTS = [
     { words: WELCOME, touch: WELCOME, commands: [], page: ["tour", "Take a tour of five steps"] },
@@ -19,6 +20,7 @@ export class Hints {
     constructor() {
         this.byTouch = matchMedia("(pointer: coarse)").matches;
         this.done = new Set(); // commands
+        this.items = 0; // finished here
         this.words = h("p", {});
         const seen = h("button", { class: "sl-button", type: "button" }, "Got it");
         this.link = h("a", {});
@@ -27,10 +29,12 @@ export class Hints {
         this.paint();
     }
 
-    /** Somebody has run a command: whoever does what a hint says needs it no more. */
+    /** Somebody has run a command: whoever does what a hint says needs it no more, nor any after some items. */
     used(command) {
         this.done.add(command);
-        if (!this.node.hidden && HINTS[this.at].commands.includes(command)) this.next();
+        this.items += ["done", "skip"].includes(command) ? 1 : 0;
+        if (this.items >= ITEMS) this.at = HINTS.length - 1;
+        if (!this.node.hidden && (this.items >= ITEMS || HINTS[this.at].commands.includes(command))) this.next();
     }
 
     next() {

@@ -65,6 +65,7 @@ export class ItemTable {
     listen(on) {
         on(this.input, "input", () => {
             clearTimeout(this.waiting);
+            this.opens = false;
             this.waiting = setTimeout(() => this.ask({ text: this.input.value.trim() }), PAUSE);
         });
         on(this.state, "change", () => this.ask({ status: this.state.value || null }));
@@ -85,6 +86,7 @@ export class ItemTable {
 
     close() {
         this.node.hidden = true;
+        this.opens = false;
         this.view.focusAnswer();
         return true;
     }
@@ -123,9 +125,11 @@ export class ItemTable {
         if (page.number < this.asked.number) return; // something else was asked for meanwhile
         this.page = page;
         this.rows = page.rows;
-        const here = this.rows.findIndex(({ id }) => id === this.view.editor.navigation.at);
+        const here = this.asked.text ? 0 : this.rows.findIndex(({ id }) => id === this.view.editor.navigation.at);
         this.chosen = Math.max(0, here);
         this.paint();
+        if (this.opens) this.open(this.rows[0]);
+        this.opens = false;
     }
 
     paint() {
@@ -160,12 +164,20 @@ export class ItemTable {
             ArrowUp: () => this.step(-1),
             PageDown: () => this.turn("after", this.page?.next),
             PageUp: () => this.turn("before", this.page?.previous),
-            Enter: () => this.wanted() || this.open(this.rows[this.chosen]),
+            Enter: () => this.enter(),
         };
         const native = event.key !== "Escape" && ["SELECT", "BUTTON"].includes(event.target.tagName);
         if (native || !acts[event.key]) return;
         event.preventDefault();
         acts[event.key]();
+    }
+
+    /** Open the chosen row; while a search is under way, the first one that it finds. */
+    enter() {
+        const text = this.input.value.trim();
+        if (text !== this.asked.text) this.ask({ text });
+        this.opens = Boolean(this.wanted());
+        if (!this.opens) this.open(this.rows[this.chosen]);
     }
 
     step(by) {

@@ -29,15 +29,16 @@ export class Panel {
         this.list.addEventListener("keydown", (event) => this.key(event));
     }
 
-    /** Another item is open: without a choice, its passages come first, then its spans. */
+    /** Another item is open: without a choice that it has a tab for, its passages come first, then its spans. */
     open({ passages }) {
-        if (!this.chosen) this.show(passages.length > 0 ? "evidence" : "spans");
+        const has = this.chosen && !this.tabs.get(this.chosen).hidden;
+        this.show(has ? this.chosen : passages.length > 0 ? "evidence" : "spans");
     }
 
-    /** Show a tab from now on, on other items too. */
+    /** Show a tab from now on, on other items too; questions are about one item, and the next begins with its evidence. */
     choose(id) {
         if (this.shown !== id) this.before = this.shown;
-        this.chosen = id;
+        if (id !== "questions") this.chosen = id;
         this.show(id);
         return true;
     }

@@ -88,6 +88,7 @@ export class TracePanel {
     follow() {
         const tellers = this.tellers();
         this.view.panel.count("trace", tellers.length);
+        this.view.panel.tabs.get("trace").hidden = tellers.length === 0;
         if (!this.isOpen) return;
         const there = tellers.find(({ name }) => name === this.last) ?? tellers[0];
         this.annotator = there?.name ?? null;

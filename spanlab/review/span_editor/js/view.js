@@ -152,7 +152,8 @@ export class View {
         this.question.hidden = !item.payload.question;
         this.answer.lang = item.payload.lang;
         this.root.dataset.item = item.id;
-        if (this.paintedItem !== item) {
+        const isNew = this.paintedItem !== item;
+        if (isNew) {
             this.text.build(item.text);
             this.paintedItem = item;
             this.answer.scrollTop = 0;
@@ -163,12 +164,12 @@ export class View {
         this.evidence.build(item.payload);
         this.annotators.build(item.payload);
         this.lanes.build(item);
-        this.panel.open(item.payload);
+        this.trace.follow();
+        if (isNew) this.panel.open(item.payload);
         this.claims.open(item);
         this.marksChanged();
         this.head.paint();
         this.editor.conflict.paint();
-        this.trace.follow();
         if (this.mayTakeFocus()) this.focusAnswer();
     }
 
