@@ -162,9 +162,11 @@ def bare(command: str) -> str:
 
 
 SHOWN = {bare(command) for topic in TOPICS for command in commands(topic)}
+# Of answers that cite, which the samples do not: run by tests/measure/test_citations.py.
+CITING = {"spanlab gate mine --annotator citations --min-citation-precision .8"}
 EXAMPLES: dict[str, list[str]] = {}  # by command, but for those that a page or another help has
 for name, text in helps():
-    ran = SHOWN.union(*EXAMPLES.values())
+    ran = SHOWN.union(CITING, *EXAMPLES.values())
     others = [command for command in EXAMPLE.findall(text) if bare(command) not in ran]
     if others and name not in NEEDING_MORE:
         EXAMPLES[name] = others
@@ -187,7 +189,14 @@ FETCHED = ["spanlab encoder fetch ORGANISATION/NAME"]
 OFFLINE = "spanlab export mine --annotator offline"
 REVIEWED = "spanlab export mine --annotator anna -o reviewed.jsonl"
 BEFORE = {
-    "campaign": ["spanlab datasets mine --overlap 2 --assign Ada --assign Ben"],
+    "campaign": [  # of which not all have gold labels: else all would be check items
+        "spanlab import data/support.jsonl --dataset mine",
+        "spanlab datasets mine --overlap 2 --assign Ada --assign Ben",
+    ],
+    "push": [
+        "spanlab import spans.json --dataset traces",
+        "spanlab annotate traces --detector offline",
+    ],
     "people forget": ["spanlab datasets mine --overlap 2 --assign anna --assign ben"],
     "gate": [
         *MEASURED,
@@ -232,8 +241,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for copy in ("answers.jsonl", "gold.jsonl", "val.jsonl", "val/en.jsonl"):
         (folder / copy).parent.mkdir(exist_ok=True)
         shutil.copy(folder / "data" / "samples.jsonl", folder / copy)
-    for name in ("support.jsonl", "support_reviews.jsonl", "support_traces.json"):
-        shutil.copy(ROOT / "data" / name, folder / "data" / name)
+    shutil.copy(ROOT / "data" / "support.jsonl", folder / "data")
     for copy in ("claims.jsonl", "questions.jsonl"):
         shutil.copy(folder / "data" / copy, folder / copy)
     shutil.copy(ROOT / "data" / "samples.jsonl", folder / "corrected.jsonl")  # enough to learn from
