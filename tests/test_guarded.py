@@ -44,6 +44,7 @@ HARMLESS = """
     usual_labels check_claims gold_name sweep_copies fragment_html reference_of score_finding
     agreement_finding claim_finding progress_finding build asks_models entries entry_of options_of
     reliability_table shown_rate clustered score_item
+    answer_item file_passage find_local_servers list_models presets quote_html typed_passages
 """.split()  # noqa: SIM905 - a hundred names
 # Where a store is opened for its owner: to be bound to who is there, or to know who that is.
 OPENS = {

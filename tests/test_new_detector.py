@@ -29,9 +29,7 @@ print(page in TOPICS, made_anew(text_of(page)) == text_of(page))
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    ignore = shutil.ignore_patterns(
-        "*.png", "*.webp", "browser", "benchmarks"
-    )  # not what is compiled
+    ignore = shutil.ignore_patterns("*.png", "*.webp", "browser", "bench_*")  # not what is compiled
     for name in COPIED:
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignore)
     for name in FILES:

@@ -76,22 +76,24 @@ def redact(text: str) -> str:
         secrets = sorted(_seen, key=len, reverse=True)
     for secret in secrets:
         text = text.replace(secret, "[key]")
-    for secret in secrets:
-        if secret[:_PART] in text or secret[-_PART:] in text:
-            text = _without_parts(text, secret)
+    near = [each for each in secrets if each[:_PART] in text or each[-_PART:] in text]
+    longest = max(map(len, near), default=0)
+    # Of all keys the longest parts first: keys of one provider begin alike.
+    for count in range(longest - 1, _PART - 1, -1):
+        for secret in near:
+            if count < len(secret):
+                text = _without_part(text, secret[:count], secret[-count:])
     return text
 
 
-def _without_parts(text: str, secret: str) -> str:
-    """Return a text without beginnings and ends of a key: long ones, and those beside dots or *."""
-    for count in range(len(secret) - 1, _PART - 1, -1):
-        head, tail = secret[:count], secret[-count:]
-        if count >= _LONG:
-            text = text.replace(head, "[key]").replace(tail, "[key]")
-        if head in text:
-            text = re.sub(rf"{re.escape(head)}(?={_CUT}|\Z)", "[key]", text)
-        if tail in text:
-            text = re.sub(rf"({_CUT}){re.escape(tail)}", r"\1[key]", text)
+def _without_part(text: str, head: str, tail: str) -> str:
+    """Return a text without a key's beginning and end: long ones, and those beside dots or *."""
+    if len(head) >= _LONG:
+        text = text.replace(head, "[key]").replace(tail, "[key]")
+    if head in text:
+        text = re.sub(rf"{re.escape(head)}(?={_CUT}|\Z)", "[key]", text)
+    if tail in text:
+        text = re.sub(rf"({_CUT}){re.escape(tail)}", r"\1[key]", text)
     return text
 
 

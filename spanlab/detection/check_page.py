@@ -97,7 +97,9 @@ def page() -> None:
         with errors_shown("Nothing was checked."), st.spinner("Checking …"):
             passages = [*typed_passages(typed), *_uploaded(files)]
             item = answer_item(answer, passages)
-            st.session_state[_CHECKED] = check_answer(item, RunOptions.checked(filled))
+            st.session_state[_CHECKED] = check_answer(
+                item, RunOptions.checked(filled), actor=store().actor
+            )
     checked: CheckedAnswer | None = st.session_state.get(_CHECKED)
     if checked is not None:
         _show(checked)

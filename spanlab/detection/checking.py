@@ -17,7 +17,18 @@ from spanlab.detection.file_run import FileRun
 from spanlab.detection.request import RunOptions, RunRequest
 from spanlab.detection.specifications import remarks_on, specifications
 from spanlab.output.wording import usage_in_words
-from spanlab.schema import UNDETERMINED, Annotation, Item, Passage, Record, Status, storable
+from spanlab.schema import (
+    OWNER,
+    UNDETERMINED,
+    Actor,
+    Annotation,
+    Item,
+    Passage,
+    Permission,
+    Record,
+    Status,
+    storable,
+)
 from spanlab.search.page_text import read_apart
 from spanlab.search.pages import web_pages
 
@@ -41,18 +52,21 @@ class CheckedAnswer:
     remarks: tuple[str, ...]
 
 
-def check_answer(item: Item, options: RunOptions) -> CheckedAnswer:
+def check_answer(item: Item, options: RunOptions, *, actor: Actor = OWNER) -> CheckedAnswer:
     """Let a detector judge one answer.
 
     Args:
         item: the answer with its passages; see ``answer_item``.
         options: the detector, ``offline`` if it names none, and its model.
+        actor: who asks, and has to be a lead of all datasets: a model may cost money.
 
     Raises:
+        AccessError: they may not.
         UsageError: several detectors are named, or one cannot be built.
         InputError: the detector failed; says why.
         ConfigurationError: key, address or name of the model is wrong.
     """
+    actor.require(Permission.ADMINISTER)
     specs = specifications(options.model_copy(update={"detectors": options.detectors or _OFFLINE}))
     if len(specs) > 1:
         raise UsageError("check takes one --detector; an ensemble, such as ucsc, asks several")

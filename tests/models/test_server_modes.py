@@ -16,8 +16,10 @@ from model_fixtures import KEY
 from model_task import Task, marked
 from wire import HOSTILE, MIB, head, wire
 
+from spanlab.base import redaction
 from spanlab.base.errors import BudgetError, SpanlabError, UsageError
 from spanlab.base.inbound import reply_limit
+from spanlab.base.redaction import redact, remember
 from spanlab.models import Meter, ModelChoice, TokenPrice, translate
 from spanlab.schema.usage import Budget, Usage
 from spanlab.testing import (
@@ -306,6 +308,18 @@ def test_an_error_of_an_endpoint_shows_no_part_of_the_key(
     secret = sent[8:] if form == "a pair in base64" else KEY
     windows = (secret[at : at + 6] for at in range(len(secret) - 8))
     assert not [window for window in windows if window in shown]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_of_two_keys_that_begin_alike_a_cut_one_is_not_shown(
+    monkeypatch: pytest.MonkeyPatch, first: int
+) -> None:
+    monkeypatch.setattr(redaction, "_seen", set())
+    keys = ["sk-provider-one-kG7wPq2ZxT", "sk-provider-one-Lm4tRv9YbNcD83"]
+    for key in (keys[first], keys[1 - first]):
+        remember(key)
+    for key in keys:
+        assert redact(f"you sent {key[:21]}") == "you sent [key]"
 
 
 def test_a_word_that_serves_as_key_stays_in_answers(
