@@ -81,7 +81,8 @@ def tracked(*folders: str) -> list[str]:
 def test_every_file_of_the_packages_is_in_the_wheel(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as packed:
         names = set(packed.namelist())
-    assert set(tracked(*SHIPPED)) - {"spanlab/README.md"} - names == set()
+    for_developers = {"spanlab/README.md", *tracked("spanlab/developers")}
+    assert set(tracked(*SHIPPED)) - for_developers - names == set()
     assert {"spanlab/py.typed", "spanlab/samples.jsonl", "spanlab/guide/README.md"} <= names
 
 
@@ -93,7 +94,7 @@ def test_pictures_and_links_of_its_description_lead_to_files_of_the_repository(w
     address = re.escape(repository.removeprefix("Repository, "))
     text = str(metadata.get_payload())
     links = re.findall(r"\]\(([^)]+)\)", text) + re.findall(r'\bsrc(?:set)?="([^"]+)', text)
-    assert sum("/raw/main/" in link for link in links) == 2
+    assert sum("/raw/main/" in link for link in links) == 4  # two pictures, light and dark
     ours = [re.fullmatch(rf"{address}/(?:raw|blob)/main/(.+)", link) for link in links]
     assert len(ours) > 4
     assert all(link and (ROOT / link[1]).is_file() for link in ours), links
