@@ -145,6 +145,7 @@ def _place(entry: DetectorEntry) -> int:
 
 
 _PAGES = {
+    "citations-model": "citations",
     "encoder-nli-claims": "encoder-nli",
     **dict.fromkeys(("veritrail-rag", "veritrail-source", "veritrail-vt-rag"), "veritrail"),
 }

@@ -5,6 +5,7 @@ text.quotations    what is quoted, and where a source has it
 support            a judge of whole answers, restricted to one stretch and some passages
 findings           what follows: labels, evidence, claims
 detector           the detector that asks no model
+model_judge        the one that asks a model about each cited stretch
 """
 
 from __future__ import annotations
@@ -13,9 +14,21 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from spanlab.detection.entry import DetectorEntry, DetectorOptions, entry_of
+from spanlab.detection.entry import JUDGE as MODEL_JUDGE
+from spanlab.detection.entry import (
+    CallEstimate,
+    ChosenOptions,
+    DetectorEntry,
+    DetectorOptions,
+    PromptSize,
+    entry_of,
+)
+from spanlab.models import ModelOptions
 
 NAME: Final = "citations"
+WITH_MODEL: Final = "citations-model"
+_STRETCH: Final = 40  # tokens of an answer that cite something together
+_RULING: Final = 80  # tokens
 JUDGE: Final = "offline"  # the detector that judges a stretch by passages
 
 
@@ -29,6 +42,10 @@ def _learnt(_options: DetectorOptions) -> Iterable[str]:
     return judge.learnt(judge.options())
 
 
+def _calls(size: PromptSize, _spec: ChosenOptions) -> Iterable[CallEstimate]:
+    yield CallEstimate(max(size.answer // _STRETCH, 1), size.whole, _RULING)
+
+
 ENTRY = DetectorEntry(
     name=NAME,
     title="Checks citations",
@@ -38,3 +55,17 @@ ENTRY = DetectorEntry(
     data=_data,
     learnt=_learnt,
 )
+
+WITH_MODEL_ENTRY = DetectorEntry(
+    name=WITH_MODEL,
+    title="Asks about citations",
+    what="a model judges each cited sentence by what it cites; quotations are looked up",
+    needs="a model, one call a cited sentence; passages that the answer cites",
+    create="spanlab.systems.citations.model_judge:create",
+    roles=(MODEL_JUDGE,),
+    asked=ModelOptions(temperature=0.0),
+    estimate=_calls,
+    data=_data,
+    learnt=_learnt,
+)
+"""The detector that asks a model; whether another source says so is the offline detector's word."""

@@ -13,8 +13,8 @@ from spanlab.detection.entry import entries
 from spanlab.schema import Annotation, AnnotatorKind, Interval, Item
 from spanlab.systems.citations import JUDGE, NAME
 from spanlab.systems.citations.findings import find_faults
-from spanlab.systems.citations.support import restricted
-from spanlab.text.citations import citations_of
+from spanlab.systems.citations.support import Support, restricted
+from spanlab.text.citations import ReadCitations, citations_of
 from spanlab.text.terms import UNSPACED, terms
 
 _WORD: Final = re.compile(rf"[{UNSPACED}]+|[^\W\d_{UNSPACED}]+")
@@ -36,23 +36,36 @@ class CitationDetector:
     def annotate(self, item: Item) -> Annotation:
         """Mark an item's answer; a note says what could not be judged."""
         citations = citations_of(item)
-        if not any(passage.text.strip() for passage in item.passages):
-            return _annotation(note="no passages were given: no citation can be looked up")
-        texts = [passage.text for passage in item.passages]
-        if not share_language(citations.plain, texts):
-            return _annotation(note=_OTHER_LANGUAGE)
-        findings = find_faults(item, citations, restricted(self._judge, item, citations))
-        notes = []
-        if not citations.stretches:
-            notes.append("nothing is cited; only quotations were looked up")
-        unread = sorted({*citations.unread, *(number + 1 for number in findings.unread)})
-        if unread:
-            numbers = ", ".join(map(str, unread))
-            notes.append(f"not judged, as the text of their sources is not given: {numbers}")
-        hard = tuple(Interval(start=span.start, end=span.end) for span in findings.spans)
-        return _annotation(
-            spans=findings.spans, hard=hard, claims=findings.claims, note="; ".join(notes) or None
-        )
+        why_not = unjudged(item, citations)
+        if why_not is not None:
+            return _annotation(note=why_not)
+        return _annotation(**judged(item, citations, restricted(self._judge, item, citations)))
+
+
+def unjudged(item: Item, citations: ReadCitations) -> str | None:
+    """Return why nothing of an answer can be judged; None if something can."""
+    texts = [passage.text for passage in item.passages]
+    if not any(text.strip() for text in texts):
+        return "no passages were given: no citation can be looked up"
+    return None if share_language(citations.plain, texts) else _OTHER_LANGUAGE
+
+
+def judged(item: Item, citations: ReadCitations, support: Support) -> dict[str, object]:
+    """Return the fields of an annotation: spans, hard labels, claims and a note."""
+    findings = find_faults(item, citations, support)
+    notes = []
+    if not citations.stretches:
+        notes.append("nothing is cited; only quotations were looked up")
+    unread = sorted({*citations.unread, *(number + 1 for number in findings.unread)})
+    if unread:
+        numbers = ", ".join(map(str, unread))
+        notes.append(f"not judged, as the text of their sources is not given: {numbers}")
+    return {
+        "spans": findings.spans,
+        "hard": tuple(Interval(start=span.start, end=span.end) for span in findings.spans),
+        "claims": findings.claims,
+        "note": "; ".join(notes) or None,
+    }
 
 
 def share_language(answer: str, passages: Sequence[str]) -> bool:
@@ -76,6 +89,15 @@ def create(_kit: DetectorKit) -> CitationDetector:
     Raises:
         UsageError: the detector that judges is not installed.
     """
+    return CitationDetector(local_judge(NAME))
+
+
+def local_judge(asking: str) -> Callable[[Item], Annotation]:
+    """Return the judge of whole answers that asks no model.
+
+    Raises:
+        UsageError: it is not installed, and ``asking`` needs it.
+    """
     if JUDGE not in {entry.name for entry in entries()}:
-        raise UsageError(f"{NAME!r} judges by the detector {JUDGE!r}, which is not installed")
-    return CitationDetector(detector(JUDGE).annotate)
+        raise UsageError(f"{asking!r} judges by the detector {JUDGE!r}, which is not installed")
+    return detector(JUDGE).annotate

@@ -2,4 +2,4 @@
 
 from spanlab.doors import Room
 
-ROOM = Room(offers={"detectors": {"citations": ":ENTRY"}})
+ROOM = Room(offers={"detectors": {"citations": ":ENTRY", "citations-model": ":WITH_MODEL_ENTRY"}})

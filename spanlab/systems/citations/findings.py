@@ -25,7 +25,7 @@ from spanlab.text.extents import Extent
 from spanlab.text.facts import closest_sentence
 from spanlab.text.quotations import FoundQuotation, find_quotation, quotations_in
 
-_CERTAIN: Final = 0.97  # of data/citations.jsonl's other half, at least so many are right
+CERTAIN: Final = 0.97  # of data/citations.jsonl's other half, at least so many are right
 _CLOSE: Final = 0.3  # similarity below which a sentence says nothing of a stretch
 
 
@@ -46,7 +46,7 @@ def find_faults(item: Item, citations: ReadCitations, support: Support) -> Citat
         citations: what its answer cites.
         support: judges a stretch by passages.
     """
-    blank = {n for n, passage in enumerate(item.passages) if not passage.text.strip()}
+    blank = _blank(item)
     unread = [s for s in citations.stretches if not blank.isdisjoint(s.passages)]
     quoted = quotations_in(citations.plain)
     spans = [
@@ -58,9 +58,7 @@ def find_faults(item: Item, citations: ReadCitations, support: Support) -> Citat
     ]
     spans += _missing(item, citations)
     claims: list[Claim] = []
-    for stretch in citations.stretches:
-        if not stretch.passages or stretch in unread:
-            continue
+    for stretch in to_judge(item, citations):
         own = [span for span in spans if _meets(span, stretch) and span.label not in _NO_QUOTE]
         judged = _outside(support(_place(stretch), stretch.passages), quoted)
         if judged.supported or own:
@@ -73,6 +71,16 @@ def find_faults(item: Item, citations: ReadCitations, support: Support) -> Citat
     in_order = tuple(sorted(spans, key=lambda span: (span.start, span.end)))
     cited_blank = tuple(sorted(blank & {n for stretch in unread for n in stretch.passages}))
     return CitationFindings(in_order, tuple(claims), cited_blank)
+
+
+def to_judge(item: Item, citations: ReadCitations) -> tuple[CitedStretch, ...]:
+    """Return the stretches that cite something, all of it with a text."""
+    blank = _blank(item)
+    return tuple(s for s in citations.stretches if s.passages and blank.isdisjoint(s.passages))
+
+
+def _blank(item: Item) -> set[int]:
+    return {n for n, passage in enumerate(item.passages) if not passage.text.strip()}
 
 
 _NO_QUOTE: Final = frozenset({CitationLabel.NO_SOURCE})
@@ -215,7 +223,7 @@ def _helps(stretch: CitedStretch, number: int, support: Support) -> bool:
 
 def _span(item: Item, place: Extent, label: CitationLabel, note: str, *quotes: Evidence) -> Span:
     return Span.of(
-        item.answer, *place, prob=_CERTAIN, label=label, evidence=tuple(quotes)
+        item.answer, *place, prob=CERTAIN, label=label, evidence=tuple(quotes)
     ).model_copy(update={"note": note})
 
 
