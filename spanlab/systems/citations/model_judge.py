@@ -122,7 +122,9 @@ class CitationsModel(ModelDetector):
         if shown.remark is not None:
             case.trace.append(RemarkStep(text=shown.remark))
         sentence = citations.plain[begin:end]
-        reply = await self.ask(passages=shown.text, sentence=sentence, statement=statement)
+        reply = await self.ask(
+            self.program.judge, passages=shown.text, sentence=sentence, statement=statement
+        )
         ruling: CitationRuling = reply.ruling
         supported = ruling.verdict == "supported"
         marks = () if supported else self._marks(item, stretch, statement, ruling)

@@ -38,18 +38,18 @@ def test_each_stretch_is_one_call_with_what_it_cites_alone(
         return say_fields(ruling=RIGHT)
 
     model_server.script(script)
-    answer = "The tower is old [1]. It cannot be crossed [2]. Nothing more is known."
+    answer = "The tower is old [1]. The bridge was slow [2]. Ask again."
     said = detect(make("citations-model"), item(answer)).annotation
 
     first, second = sorted((prompt_of(ask) for ask in model_server.requests), key=len)
     assert TOWER in first
     assert BRIDGE in second
     for prompt, others in ((first, (BRIDGE, THIRD)), (second, (TOWER, THIRD))):
-        assert not any(text in prompt for text in (*others, "Which tower?", "Nothing more", "[2]"))
+        assert not any(text in prompt for text in (*others, "Which tower?", "Ask again", "[2]"))
     assert said.spans == ()
     assert [(claim.verdict, claim.text) for claim in said.claims] == [
         ("supported", "The tower is old"),
-        ("supported", "It cannot be crossed"),
+        ("supported", "The bridge was slow"),
     ]
     facts = [step for step in said.trace if isinstance(step, FactStep)]
     assert {fact.reason for fact in facts} == {"passage 1 says so"}
@@ -61,6 +61,7 @@ def test_the_words_that_it_names_are_marked_with_its_reason(
     ruling = {"reason": "It is 330.", "verdict": "refuted", "passages": "[1]", "words": ["512"]}
     said = said_of(model_server, make, "The tower is 512 metres tall [1].", ruling)
 
+    assert said.note is None
     assert labels_of(said) == [("not in the cited source", "512")]
     assert said.spans[0].note == "It is 330."
     assert said.spans[0].evidence[0].text == "It is 330 metres tall."
@@ -121,6 +122,7 @@ def test_what_cites_nothing_is_said_without_a_call(model_server: ModelServer, ma
     assert not model_server.requests
 
 
-def test_a_retriever_is_refused(make: Make) -> None:
+def test_a_retriever_is_refused(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPANLAB_SEARCH_API_KEY", "key")
     with pytest.raises(UsageError, match="takes no retriever"):
         make("citations-model", retriever=WebSpec())
