@@ -25,7 +25,7 @@ from spanlab.search.base import GivenPassages
 from spanlab.systems.citations import WITH_MODEL
 from spanlab.systems.citations.detector import judged, local_judge, unjudged
 from spanlab.systems.citations.findings import CERTAIN, to_judge
-from spanlab.systems.citations.support import Judgement, Support, restricted
+from spanlab.systems.citations.support import Judgement, Support, restricted, sentence_around
 from spanlab.text.citations import CitedStretch, ReadCitations, citations_of
 from spanlab.text.extents import Extent
 from spanlab.text.quotes import ModelQuote, map_quotes
@@ -109,9 +109,7 @@ class CitationsModel(ModelDetector):
         """Return what the model says of a stretch; its step joins the trace."""
         item, cited = case.item, stretch.passages
         statement = citations.plain[stretch.start : stretch.end]
-        around = [s for s in citations.sentences if s.start < stretch.end and stretch.start < s.end]
-        begin = min([stretch.start, *(s.start for s in around)])
-        end = max([stretch.end, *(s.end for s in around)])
+        begin, end = sentence_around(Extent(stretch.start, stretch.end), citations)
         part = Item(
             id=item.id,
             lang=item.lang,

@@ -44,9 +44,7 @@ def restricted(
     """
 
     def support(stretch: Extent, passages: Sequence[int]) -> Judgement:
-        around = [s for s in citations.sentences if s.start < stretch.end and stretch.start < s.end]
-        begin = min([stretch.start, *(s.start for s in around)])
-        end = max([stretch.end, *(s.end for s in around)])
+        begin, end = sentence_around(stretch, citations)
         part = Item(
             id=item.id,
             lang=item.lang,
@@ -64,6 +62,13 @@ def restricted(
         return Judgement(tuple(_joined(item.answer, inside)))
 
     return support
+
+
+def sentence_around(stretch: Extent, citations: ReadCitations) -> Extent:
+    """Return the sentence, or sentences, that a stretch of an answer lies in."""
+    around = [s for s in citations.sentences if s.start < stretch.end and stretch.start < s.end]
+    begin = min([stretch.start, *(s.start for s in around)])
+    return Extent(begin, max([stretch.end, *(s.end for s in around)]))
 
 
 def _joined(answer: str, spans: Sequence[Span]) -> Iterator[Span]:
