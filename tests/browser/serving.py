@@ -217,6 +217,8 @@ def leave(page: Page) -> None:
             other.close()
     page.unroute_all()
     page.mouse.move(0, 0)
+    if page.url == "about:blank":  # nobody used it: it has no storage, and may not be asked for it
+        return
     if page.evaluate(_IS_DONE):
         follow(page, f"/{REST}")
         page.locator(f".{REST}").wait_for(state="attached")
