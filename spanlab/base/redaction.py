@@ -74,14 +74,14 @@ def redact(text: str) -> str:
     """Return the text with every key that was read, and what is left of a cut one, as ``[key]``."""
     with _lock:
         secrets = sorted(_seen, key=len, reverse=True)
-    for secret in secrets:
-        text = text.replace(secret, "[key]")
     near = [each for each in secrets if each[:_PART] in text or each[-_PART:] in text]
     longest = max(map(len, near), default=0)
-    # Of all keys the longest parts first: keys of one provider begin alike.
-    for count in range(longest - 1, _PART - 1, -1):
+    # Of all keys the longest parts first: keys begin alike, and one may be another's beginning.
+    for count in range(longest, _PART - 1, -1):
         for secret in near:
-            if count < len(secret):
+            if count == len(secret):
+                text = text.replace(secret, "[key]")
+            elif count < len(secret):
                 text = _without_part(text, secret[:count], secret[-count:])
     return text
 

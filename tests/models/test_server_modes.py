@@ -322,6 +322,16 @@ def test_of_two_keys_that_begin_alike_a_cut_one_is_not_shown(
         assert redact(f"you sent {key[:21]}") == "you sent [key]"
 
 
+def test_of_a_key_that_begins_like_a_short_one_a_cut_one_is_not_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(redaction, "_seen", set())
+    for key in ("sk-secret", KEY):
+        remember(key)
+    assert redact(f"you sent {KEY[:20]}") == "you sent [key]"
+    assert redact(f"you sent {KEY}, not sk-secret") == "you sent [key], not [key]"
+
+
 def test_a_word_that_serves_as_key_stays_in_answers(
     model_server: ModelServer, choose: Choose, monkeypatch: pytest.MonkeyPatch
 ) -> None:
