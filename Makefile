@@ -28,8 +28,8 @@ test: $(FOR_TESTS)  ## all tests, on SQLite and PostgreSQL and in a real Chromiu
 	$(BIN)/pytest -n 4 $(ARGS)  # more than cores: many of them wait
 	@[ -e $(FOR_TORCH) ] || echo "not run: tests of checkpoints in PyTorch (make test-torch installs it, gigabytes)"
 
-# The rooms that are pure, the rules of check items and blindness, and the tests of what differs from main; no test that starts a process, a
-# browser or PostgreSQL (tests/conftest.py finds those).
+# The rooms that are pure, the rules of check items and blindness, and the tests of what differs from
+# main; no test that starts a process, a browser or PostgreSQL (tests/conftest.py finds those).
 PURE := $(addprefix tests/,formats memory text storage/test_queues.py worklists/test_blind.py \
   worklists/test_sight.py) \
   $(filter-out tests/test_guide.py,$(wildcard tests/test_*.py))

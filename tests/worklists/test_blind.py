@@ -202,3 +202,16 @@ def test_that_others_are_hidden_is_said_and_how_many_where_reviewers_may_see_the
     assert (hidden(OPEN), hidden(BLIND)) == (0, 2)
     store.change_settings("words", lambda now: now.model_copy(update={"always_blind": True}))
     assert hidden(BLIND) is None
+
+
+def test_a_blind_queue_counts_no_verdict_of_others_on_an_answer(store: Store) -> None:
+    judges = {"Ben": AnnotatorKind.PERSON, "gold": AnnotatorKind.GOLD, "Ann": AnnotatorKind.PERSON}
+    said = tuple(
+        Annotation(annotator=name, kind=kind, answer_hallucinated=True)
+        for name, kind in judges.items()
+    )
+    store.import_records("judged", [Record(item=Item(id="a", answer=ANSWER), annotations=said)])
+    (all_told,) = paging.page(store, "judged", QueueQuery(reviewer="Ann")).rows
+    (told,) = paging.page(store, "judged", QueueQuery(reviewer="Ann", blind=True)).rows
+    assert (all_told.n_judges, all_told.n_hallucinated) == (3, 3)
+    assert (told.n_judges, told.n_hallucinated) == (1, 1)
