@@ -28,9 +28,10 @@ test: $(FOR_TESTS)  ## all tests, on SQLite and PostgreSQL and in a real Chromiu
 	$(BIN)/pytest -n 4 $(ARGS)  # more than cores: many of them wait
 	@[ -e $(FOR_TORCH) ] || echo "not run: tests of checkpoints in PyTorch (make test-torch installs it, gigabytes)"
 
-# The rooms that are pure, and the tests of what differs from main; no test that starts a process, a
-# browser or PostgreSQL (tests/conftest.py finds those).
-PURE := $(addprefix tests/,formats memory text) \
+# The rooms that are pure, the rules of check items and blindness, and the tests of what differs from
+# main; no test that starts a process, a browser or PostgreSQL (tests/conftest.py finds those).
+PURE := $(addprefix tests/,formats memory text storage/test_queues.py worklists/test_blind.py \
+  worklists/test_check_items.py worklists/test_sight.py) \
   $(filter-out tests/test_guide.py,$(wildcard tests/test_*.py))
 TOUCHED = $(sort $(wildcard $(shell { git diff --name-only --merge-base main; git ls-files --others --exclude-standard; } \
   2>/dev/null | sed -n 's,^spanlab/\([a-z_]*\)/.*,tests/\1,p; s,^\(tests/.*test_.*\.py\)$$,\1,p')))

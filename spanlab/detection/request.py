@@ -22,6 +22,7 @@ from spanlab.output.notices import event_sender
 from spanlab.schema import AnnotatorKind, Name, QueueQuery, Status, unique
 from spanlab.schema.job_request import JobRequest
 from spanlab.schema.usage import CallLimits
+from spanlab.worklists import paging
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -288,9 +289,9 @@ def _only_failed_items(store: Store, request: RunRequest) -> RunRequest:
 
 def _failed_ids(store: Store, dataset: str, annotator: str) -> list[str]:
     query = QueueQuery(reviewer=annotator, status=Status.FAILED, limit=_PAGE)
-    page = store.page(dataset, query)
+    page = paging.page(store, dataset, query)
     ids = [row.item_id for row in page.rows]
     while page.next is not None:
-        page = store.page(dataset, replace(query, after=page.next))
+        page = paging.page(store, dataset, replace(query, after=page.next))
         ids += [row.item_id for row in page.rows]
     return ids

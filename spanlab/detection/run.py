@@ -20,6 +20,7 @@ from spanlab.detection.request import RunRequest
 from spanlab.schema import USUAL_LABELS, Annotation, AnnotatorKind, QueueQuery, Record, Status
 from spanlab.schema.progress import FailedItem
 from spanlab.storage.datasets import summary_of
+from spanlab.worklists import paging
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -278,7 +279,7 @@ def unfinished_positions(store: Store, request: RunRequest) -> NDArray[np.int64]
 
 def _positions(store: Store, dataset: str, name: str, status: Status) -> NDArray[np.int64]:
     query = QueueQuery(reviewer=name, status=status)
-    return np.asarray(store.positions(dataset, query), dtype=np.int64)
+    return np.asarray(paging.positions(store, dataset, query), dtype=np.int64)
 
 
 def _first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -25,6 +25,7 @@ from spanlab.schema import (
 from spanlab.storage import Store
 from spanlab.storage.campaigns import Entrance, GivenItem, KnownItems
 from spanlab.storage.datasets import summary_of
+from spanlab.worklists import drawing
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ def tested_items(store: Store, dataset: str, person: str) -> tuple[TestedItem, .
 
 def has_only_tested(store: Store, dataset: str, person: str) -> bool:
     """Return whether a person has decided nothing but the items of tests."""
-    counts = store.listed_counts(dataset, person)
+    counts = drawing.counts(store, dataset, person)
     n_tests = sum(bool(item.attempt) for item in store.known_items(dataset, person).given)
     return counts.get(Status.DONE, 0) + counts.get(Status.SKIPPED, 0) <= n_tests
 
@@ -163,7 +164,7 @@ def begin_test(store: Store, dataset: str, person: str) -> None:
         or (state.stage == "failed" and not state.again)
     ):
         raise UsageError(f"{person!r} is at no test of {dataset!r} that could begin")
-    store.give_test(dataset, person, state.attempt, known_answers.test_items)
+    drawing.give_test(store, dataset, person, state.attempt, known_answers.test_items)
 
 
 def let_in(store: Store, dataset: str, person: str) -> None:

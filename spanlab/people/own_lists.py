@@ -1,6 +1,6 @@
 """Each person's own list of items, where there is a plan or known answers: drawn, named, guarded.
 
-``storage/queues.py`` says what such a list is.
+``worklists/drawing.py`` says what such a list is.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.people.entrance import entrance_of
 from spanlab.storage import Store
+from spanlab.worklists import drawing
 
 
 def prepare_queue(
@@ -27,10 +28,10 @@ def prepare_queue(
             anything to be drawn.
     """
     settings = store.settings(dataset)
-    if not settings.has_lists or (not anew and store.has_queue(dataset, person)):
+    if not settings.has_lists or (not anew and drawing.is_drawn(store, dataset, person)):
         return
     if entrance_of(store, dataset, person, settings).stage == "open":
-        store.draw_queue(dataset, person, sample)
+        drawing.draw(store, dataset, person, sample)
 
 
 def check_may_write(store: Store, dataset: str, person: str, item: str) -> None:
@@ -54,7 +55,7 @@ def check_may_write(store: Store, dataset: str, person: str, item: str) -> None:
     if state.stage != "open":
         raise UsageError("this dataset has a test before anybody begins: open Review to do it")
     prepare_queue(store, dataset, person)
-    store.handle_of(dataset, person, item)
+    drawing.handle_of(store, dataset, person, item)
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class ItemNames:
             NotFoundError: it may not see such an item, or there is none.
         """
         if self.has_handles:
-            return self.store.item_of(self.dataset, self.person, name)
+            return drawing.item_of(self.store, self.dataset, self.person, name)
         self.name(name)
         return name
 
@@ -98,7 +99,7 @@ class ItemNames:
         if not self.is_listed:
             self.store.positions_of(self.dataset, [item_id])
             return item_id
-        handle = self.store.handle_of(self.dataset, self.person, item_id)
+        handle = drawing.handle_of(self.store, self.dataset, self.person, item_id)
         return handle if self.has_handles else item_id
 
 

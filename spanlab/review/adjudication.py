@@ -32,6 +32,7 @@ from spanlab.schema import (
 )
 from spanlab.storage import Store
 from spanlab.text.extents import merge
+from spanlab.worklists import paging
 
 STATES = {"All": None, "Not decided": Status.NOT_ANNOTATED, "Decided": Status.DONE}
 
@@ -127,7 +128,7 @@ def agreed_items(store: Store, dataset: str, queue: AdjudicationQueue) -> list[A
         NotFoundError: there is no such dataset.
     """
     query = replace(queue.query, status=Status.NOT_ANNOTATED)
-    positions = store.positions(dataset, query)
+    positions = paging.positions(store, dataset, query)
     settings = store.settings(dataset)
     agreed = []
     for first in range(0, len(positions), _CHUNK):

@@ -19,6 +19,7 @@ from spanlab.schema.progress import PersonProgress
 from spanlab.storage import Store
 from spanlab.storage.datasets import has_item
 from spanlab.storage.sight import without_others
+from spanlab.worklists import drawing, paging
 
 
 @dataclass(frozen=True)
@@ -92,14 +93,14 @@ def first_item(
         return sample[0] if item_id is None else item_id
     unfinished = replace(query, limit=1, status=query.status or Status.NOT_ANNOTATED)
     for queue in (unfinished, replace(query, limit=1)):
-        rows = store.page(dataset, queue).rows
+        rows = paging.page(store, dataset, queue).rows
         first = rows[0].item_id if rows else None
         if first is None or not reserve_item(store, dataset, query, first):
             item_id = first
         else:
             item_id = _find_free(store, dataset, queue, first, step=1)
         if item_id is None and query.listed:
-            item_id = store.draw_next(dataset, queue)
+            item_id = drawing.draw_next(store, dataset, queue)
         if item_id is not None:
             return item_id
     return None
@@ -124,7 +125,7 @@ def items(store: Store, dataset: str, query: QueueQuery) -> QueuePage:
 
     An item that the search names by its whole id comes before all others, wherever it stands.
     """
-    page = store.page(dataset, query)
+    page = paging.page(store, dataset, query)
     named_id = None if query.after or query.before or query.listed else query.text
     if named_id is None or not has_item(store, dataset, named_id):
         return page
@@ -132,7 +133,7 @@ def items(store: Store, dataset: str, query: QueueQuery) -> QueuePage:
     other_rows = tuple(row for row in page.rows if row.item_id != named_id)
     at = QueueCursor(position - 1)
     only = replace(query, text=None, order="import", reverse=False, after=at, limit=1)
-    first = tuple(row for row in store.page(dataset, only).rows if row.item_id == named_id)
+    first = tuple(row for row in paging.page(store, dataset, only).rows if row.item_id == named_id)
     return replace(page, rows=(*first, *other_rows))
 
 
@@ -160,7 +161,7 @@ def standing(
     if sample:
         number = sample.index(item_id) + 1 if item_id in sample else None
         return QueuePlace(number, len(sample))
-    place = store.standing(dataset, query, item_id)
+    place = paging.standing(store, dataset, query, item_id)
     if query.listed and query.reserve and query.share is None:  # more comes than is in the list
         how_far = progress(store, dataset, query.reviewer)
         total = how_far.total - (how_far.done if query.unfinished else 0)
@@ -210,12 +211,12 @@ def _progress_in_list(
     store: Store, dataset: str, reviewer: str, part: PersonProgress | None
 ) -> QueueProgress:
     """Return how far a reviewer is with a list of their own, and what it is expected to grow by."""
-    counts, settings = store.listed_counts(dataset, reviewer), store.settings(dataset)
+    counts, settings = drawing.counts(store, dataset, reviewer), store.settings(dataset)
     total = sum(counts.values())
     if part is not None and part.assigned is not None and not settings.assigned_to:
         given = store.known_items(dataset, reviewer).given
         n_tests = sum(bool(item.attempt) for item in given)
-        n_checks = store.n_checks_due(dataset, reviewer, part.assigned)
+        n_checks = drawing.n_checks_due(store, dataset, reviewer, part.assigned)
         total = max(total, part.assigned + n_tests + n_checks)
     return QueueProgress(
         done=counts.get(Status.DONE, 0),
@@ -259,9 +260,9 @@ def _find_free(
             at = sample.index(item_id) + step if item_id in sample else (0 if step > 0 else -1)
             neighbour = sample[at] if 0 <= at < len(sample) else None
         else:
-            neighbour = store.neighbour(dataset, query, item_id, step)
+            neighbour = paging.neighbour(store, dataset, query, item_id, step)
             if neighbour is None and step > 0 and query.listed:
-                return store.draw_next(dataset, query)
+                return drawing.draw_next(store, dataset, query)
         if neighbour is None or not reserve_item(store, dataset, query, neighbour):
             return neighbour
         item_id = neighbour

@@ -51,6 +51,7 @@ from spanlab.storage.datasets import (
 )
 from spanlab.text.extents import Extent
 from spanlab.text.labels import ItemLabels, labels_in, labels_of
+from spanlab.worklists import paging
 
 EVERYTHING = "mark everything"
 NOTHING = "mark nothing"
@@ -299,7 +300,7 @@ def sample_records(store: Store, dataset: str, limit: int | None = None) -> Iter
     for index in range(limit):
         place = index * n_items // limit
         query = QueueQuery(reviewer="", after=QueueCursor(place - 1), limit=1)
-        for row in store.page(dataset, query).rows:
+        for row in paging.page(store, dataset, query).rows:
             yield store.record(dataset, row.item_id)
 
 
@@ -330,7 +331,7 @@ def list_items(
         NotFoundError: there is no such dataset.
     """
     query = QueueQuery(reviewer="", order=order, lang=lang, after=after, before=before, limit=25)
-    return store.page(dataset, query)
+    return paging.page(store, dataset, query)
 
 
 def open_record(store: Store, dataset: str, item_id: str) -> Record:
@@ -346,7 +347,9 @@ def neighbour_item(
     store: Store, dataset: str, item_id: str, step: int, *, order: Order, lang: str | None = None
 ) -> str | None:
     """Return the id of the item after (``step`` 1) or before (-1) an item, None at the end."""
-    return store.neighbour(dataset, QueueQuery(reviewer="", order=order, lang=lang), item_id, step)
+    return paging.neighbour(
+        store, dataset, QueueQuery(reviewer="", order=order, lang=lang), item_id, step
+    )
 
 
 def _pairs(

@@ -25,7 +25,7 @@ from spanlab import doors
 from spanlab.base.errors import NotFoundError, StoreError, UsageError
 from spanlab.base.names import check_typed
 from spanlab.schema import ADJUDICATED, Annotation, AnnotatorKind, DatasetSettings
-from spanlab.storage import campaigns, queues, search
+from spanlab.storage import campaigns, search
 from spanlab.storage.annotations import stored_at, update_values
 from spanlab.storage.catalog import (
     AnnotatorRow,
@@ -119,7 +119,6 @@ def remove(connection: Connection, dataset: DatasetRow, name: str) -> None:
     _mark_leaving(connection, dataset, annotator)
     _remove(connection, dataset, annotator)
     campaigns.forget_person(connection, dataset, name)
-    queues.forget_person(connection, dataset, name)
     _update(connection, dataset, positions)
 
 
@@ -262,7 +261,6 @@ def rename_texts(connection: Connection, dataset: DatasetRow, name: str, new: st
     is_reserved = (reservations.c.dataset_id == dataset.id, reservations.c.reviewer == name)
     connection.execute(delete(reservations).where(*is_reserved))
     campaigns.rename_person(connection, dataset, name, new)
-    queues.rename_person(connection, dataset, name, new)
     return is_named
 
 

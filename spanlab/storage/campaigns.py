@@ -17,6 +17,7 @@ from sqlalchemy import (
     delete,
     func,
     select,
+    update,
 )
 
 from spanlab.schema import AnnotatorKind, Status
@@ -31,9 +32,12 @@ from spanlab.storage.tables import (
     known_given,
     looks,
     operations,
+    queue_items,
+    queues,
 )
 
 OF_PEOPLE = (known_given, entrances, guidelines_read, looks)  # tables with a column "reviewer"
+_OF_LISTS = (queues, queue_items)
 
 
 class GivenItem(NamedTuple):
@@ -284,17 +288,34 @@ def last_active(connection: Connection, dataset: DatasetRow) -> dict[str, dateti
 
 
 def rename_person(connection: Connection, dataset: DatasetRow, name: str, new: str) -> None:
-    """Move known items, tests and read guidelines of a person to another name."""
+    """Move a person's list, known items, tests and read guidelines to another name.
+
+    Who has a list under that name keeps that one, of which the rest is then drawn anew.
+    """
+    has_list = connection.execute(select(queues).where(*_rows_of(queues, dataset, new))).first()
+    if has_list:
+        _forget_list(connection, dataset, name)
+        anew = update(queues).where(*_rows_of(queues, dataset, new))
+        connection.execute(anew.values(basis=""))
+    for table in _OF_LISTS:
+        moved = update(table).where(*_rows_of(table, dataset, name))
+        connection.execute(moved.values(reviewer=new))
     for table in OF_PEOPLE:
         where = _rows_of(table, dataset, name)
         rows = [dict(row) for row in connection.execute(select(table).where(*where)).mappings()]
         connection.execute(delete(table).where(*where))
         if rows:
-            moved = [{**row, "reviewer": new} for row in rows]
-            connection.execute(insert_new(connection, table), moved)
+            renamed = [{**row, "reviewer": new} for row in rows]
+            connection.execute(insert_new(connection, table), renamed)
 
 
 def forget_person(connection: Connection, dataset: DatasetRow, name: str) -> None:
-    """Delete a person's known items, tests and read guidelines."""
+    """Delete a person's list, known items, tests and read guidelines."""
     for table in OF_PEOPLE:
+        connection.execute(delete(table).where(*_rows_of(table, dataset, name)))
+    _forget_list(connection, dataset, name)
+
+
+def _forget_list(connection: Connection, dataset: DatasetRow, name: str) -> None:
+    for table in _OF_LISTS:
         connection.execute(delete(table).where(*_rows_of(table, dataset, name)))

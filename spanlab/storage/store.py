@@ -27,9 +27,6 @@ from spanlab.schema import (
     DatasetSummary,
     Item,
     Permission,
-    QueuePage,
-    QueuePlace,
-    QueueQuery,
     Record,
     Status,
 )
@@ -48,9 +45,7 @@ from spanlab.storage import (
     items,
     looks,
     moves,
-    paging,
     processes,
-    queues,
     reservations,
     reviews,
 )
@@ -62,13 +57,11 @@ from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.engine import Database
 from spanlab.storage.forgetting import Forgotten
 from spanlab.storage.moves import BinnedDataset
-from spanlab.storage.selection import Selection
 from spanlab.storage.sight import EVERYTHING, Sight
 from spanlab.storage.upgrade import open_database
 
 _Place = tuple[Connection, DatasetRow]
 _Seen = tuple[Connection, DatasetRow, Sight]
-_Selected = tuple[Connection, DatasetRow, QueueQuery]
 
 
 class Store:
@@ -109,7 +102,7 @@ class Store:
         """
         if name is None and self.actor.may(Permission.ADMINISTER):
             return self._seen.get(dataset, EVERYTHING)
-        with self._reading(dataset, many=True) as (connection, row, sight):
+        with self.reading(dataset, many=True) as (connection, row, sight):
             if name is None or sight.blind:
                 return sight
             return blind.sight_of_reviewer(connection, row, name)
@@ -151,7 +144,7 @@ class Store:
         self.close()
 
     @contextmanager
-    def _reading(
+    def reading(
         self, dataset: str, reviewer: str | None = None, *, many: bool = False
     ) -> Iterator[_Seen]:
         """Give a dataset to read, what concerns one reviewer if that is named, and what is shown.
@@ -170,19 +163,13 @@ class Store:
             yield connection, catalog.find(connection, dataset), sight
 
     @contextmanager
-    def _selecting(self, dataset: str, query: QueueQuery) -> Iterator[_Selected]:
-        """Give a dataset and the query by which a queue of it is seen."""
-        with self._reading(dataset, query.reviewer) as (connection, row, sight):
-            yield connection, row, sight.query(query)
-
-    @contextmanager
     def _writing(self, permission: Permission, dataset: str | None = None) -> Iterator[Connection]:
         with self._database.writing() as connection:
             access.require(connection, self.actor, permission, dataset)
             yield connection
 
     @contextmanager
-    def _reviewing(self, dataset: str, person: str) -> Iterator[_Place]:
+    def reviewing(self, dataset: str, person: str) -> Iterator[_Place]:
         """Give a dataset to write what a person does in it, who has to be the actor."""
         with self._writing(Permission.REVIEW, dataset) as connection:
             row = catalog.find(connection, dataset)
@@ -397,13 +384,13 @@ class Store:
         Raises:
             NotFoundError: an annotator has annotated nothing in this dataset.
         """
-        with self._reading(dataset, many=True) as (connection, row, sight):
+        with self.reading(dataset, many=True) as (connection, row, sight):
             for stored in items.read_all(connection, row, annotators, sight):
                 yield self._readable(stored.record(sight, annotators), row)
 
     def record(self, dataset: str, item_id: str) -> Record:
         """Return one item with all its annotations."""
-        with self._reading(dataset) as (connection, row, sight):
+        with self.reading(dataset) as (connection, row, sight):
             position = items.position_of(connection, row, item_id)
             return self._readable(items.read_one(connection, row, position).record(sight), row)
 
@@ -412,7 +399,7 @@ class Store:
 
         Places at which the dataset has no item are left out.
         """
-        with self._reading(dataset, many=True) as (connection, row, sight):
+        with self.reading(dataset, many=True) as (connection, row, sight):
             stored_records = items.read_at(connection, row, positions)
             return [self._readable(stored.record(sight), row) for stored in stored_records]
 
@@ -439,84 +426,16 @@ class Store:
 
     # Queues
 
-    def page(self, dataset: str, query: QueueQuery) -> QueuePage:
-        """Return the rows of a queue at the place that ``query`` names."""
-        with self._selecting(dataset, query) as selected:
-            return paging.page(*selected)
-
-    def neighbour(self, dataset: str, query: QueueQuery, item_id: str, step: int = 1) -> str | None:
-        """Return the next (``step`` 1) or previous (-1) item's id; see ``paging.neighbour``."""
-        with self._selecting(dataset, query) as selected:
-            return paging.neighbour(*selected, item_id, step=step)
-
     def reserve(self, dataset: str, item_id: str, reviewer: str, people: int) -> tuple[str, ...]:
         """Reserve an item unless ``people`` others have it; return those; see ``assignment``."""
         self.require(Permission.REVIEW, dataset)
-        with self._reading(dataset, reviewer) as (connection, row, _):
+        with self.reading(dataset, reviewer) as (connection, row, _):
             position = items.position_of(connection, row, item_id)
             if reservations.has_reserved(connection, row, position, reviewer):
                 return ()
-        with self._reviewing(dataset, reviewer) as (connection, row):
+        with self.reviewing(dataset, reviewer) as (connection, row):
             position = items.position_of(connection, row, item_id)
             return reservations.reserve(connection, row, position, reviewer, people=people)
-
-    def draw_queue(self, dataset: str, person: str, ids: Sequence[str] = ()) -> None:
-        """Draw a person's own list, or what is to be drawn of it; see ``queues``.
-
-        Args:
-            dataset: one with known answers.
-            person: whose list it is.
-            ids: items that the list is to have in any case, such as those of a measurement.
-        """
-        with self._reading(dataset, person) as (connection, row, _):
-            positions = items.positions_of(connection, row, ids)
-            if queues.is_drawn(connection, row, person, positions):
-                return
-        with self._reviewing(dataset, person) as (connection, row):
-            queues.draw(connection, row, person, positions)
-
-    def has_queue(self, dataset: str, person: str) -> bool:
-        """Return whether a person's own list is there, with nothing left to be drawn of it."""
-        with self._reading(dataset, person) as (connection, row, _):
-            return queues.is_drawn(connection, row, person)
-
-    def draw_next(self, dataset: str, query: QueueQuery) -> str | None:
-        """Let the list of a query's reviewer grow by an item; see ``queues.draw_next``."""
-        with self._reviewing(dataset, query.reviewer) as (connection, row):
-            return queues.draw_next(connection, row, query)
-
-    def n_checks_due(self, dataset: str, person: str, n_others: int) -> int:
-        """Return how many check items a list that grows will have; see ``queues.n_checks_due``."""
-        with self._reading(dataset, person) as (connection, row, _):
-            return queues.n_checks_due(connection, row, person, n_others)
-
-    def listed_counts(self, dataset: str, person: str) -> dict[Status, int]:
-        """Return how many items of a person's own list are in each status."""
-        with self._reading(dataset, person) as (connection, row, _):
-            return queues.counts(connection, row, person)
-
-    def item_of(self, dataset: str, person: str, handle: str) -> str:
-        """Return the id of the item that a person's browser calls so; see ``queues``."""
-        with self._reading(dataset, person) as (connection, row, _):
-            return queues.item_of(connection, row, person, handle)
-
-    def handle_of(self, dataset: str, person: str, item_id: str) -> str:
-        """Return what a person's browser calls an item of their list; see ``queues``."""
-        with self._reading(dataset, person) as (connection, row, _):
-            return queues.handle_of(connection, row, person, item_id)
-
-    def standing(self, dataset: str, query: QueueQuery, item_id: str) -> QueuePlace:
-        """Return which item of a queue one is, and of how many; see ``paging.standing``."""
-        with self._selecting(dataset, query) as selected:
-            return paging.standing(*selected, item_id)
-
-    def positions(self, dataset: str, query: QueueQuery) -> list[int]:
-        """Return the places in import order of all items that pass the filter of ``query``.
-
-        The query's own place and limit are ignored.
-        """
-        with self._selecting(dataset, query) as selected:
-            return Selection(*selected).positions()
 
     def positions_of(self, dataset: str, ids: Sequence[str]) -> list[int]:
         """Return the places in import order of the items with these ids, in the order given.
@@ -524,7 +443,7 @@ class Store:
         Raises:
             NotFoundError: the dataset has no item of one of these ids.
         """
-        with self._reading(dataset) as (connection, row, _):
+        with self.reading(dataset) as (connection, row, _):
             return items.positions_of(connection, row, ids)
 
     def assigned(self, dataset: str, share: AssignedShare, ids: Sequence[str]) -> tuple[str, ...]:
@@ -533,14 +452,14 @@ class Store:
         Raises:
             NotFoundError: the dataset has no item of one of these ids.
         """
-        with self._reading(dataset) as (connection, row, _):
+        with self.reading(dataset) as (connection, row, _):
             positions = items.positions_of(connection, row, ids)
             own = assignment.positions_of_share(connection, row, share, positions)
             return tuple(each for each, at in zip(ids, positions, strict=True) if at in own)
 
     def counts(self, dataset: str, reviewer: str) -> dict[Status, int]:
         """Return how many items are in each status under ``reviewer``, who may be unknown yet."""
-        with self._reading(dataset, reviewer) as (connection, row, _):
+        with self.reading(dataset, reviewer) as (connection, row, _):
             return catalog.counts(connection, row, reviewer)
 
     def plan(self, dataset: str, *, away: Sequence[str] | None = None) -> PlanProgress | None:
@@ -550,7 +469,7 @@ class Store:
         ``away`` it is what it would be if these people were away.
         """
         self.require(Permission.READ, dataset)
-        with self._reading(dataset) as (connection, row, _):
+        with self.reading(dataset) as (connection, row, _):
             settings = catalog.settings_of(connection, dataset)
             if away is not None:
                 settings = settings.model_copy(update={"away": tuple(away)})
@@ -558,12 +477,12 @@ class Store:
 
     def n_undecided(self, dataset: str, person: str) -> int:
         """Return how many items a person has still to decide: of their part of a plan, or all."""
-        with self._reading(dataset, person) as (connection, row, _):
+        with self.reading(dataset, person) as (connection, row, _):
             return blind.n_undecided(connection, row, person)
 
     def part(self, dataset: str, person: str) -> PersonProgress | None:
         """Return how far one person is with what the plan gives them; None without a plan."""
-        with self._reading(dataset, person) as (connection, row, _):
+        with self.reading(dataset, person) as (connection, row, _):
             settings = catalog.settings_of(connection, dataset)
             return (
                 assignment.part_of(connection, row, settings, person) if settings.overlap else None
@@ -596,24 +515,19 @@ class Store:
 
     def n_held(self, dataset: str, person: str) -> int:
         """Return how many items are reserved for a person who has not decided them."""
-        with self._reading(dataset, person) as (connection, row, _):
+        with self.reading(dataset, person) as (connection, row, _):
             return reservations.n_held(connection, row, person)
 
     def known_items(self, dataset: str, person: str) -> KnownItems:
         """Return which items with known answers a person was given."""
-        with self._reading(dataset, person) as (connection, row, _):
+        with self.reading(dataset, person) as (connection, row, _):
             return campaigns.known_items(connection, row, person)
 
     def known_ids(self, dataset: str) -> frozenset[str]:
         """Return the ids of all items whose answer is known."""
         self.require(Permission.READ, dataset)
-        with self._reading(dataset) as (connection, row, _):
+        with self.reading(dataset) as (connection, row, _):
             return campaigns.known_ids(connection, row)
-
-    def give_test(self, dataset: str, person: str, attempt: int, n_items: int) -> None:
-        """Give a person the items of a test; see ``queues.give_test``."""
-        with self._reviewing(dataset, person) as (connection, row):
-            queues.give_test(connection, row, person, attempt=attempt, n_items=n_items)
 
     def enter(self, dataset: str, entrance: Entrance) -> None:
         """Store that somebody has done a test, or was let in, which is for a lead to do."""
@@ -628,35 +542,35 @@ class Store:
 
     def entered(self, dataset: str) -> tuple[Entrance, ...]:
         """Return who has done a test or was let in."""
-        with self._reading(dataset) as (connection, row, sight):
+        with self.reading(dataset) as (connection, row, sight):
             entrances = campaigns.entered(connection, row)
             return tuple(test for test in entrances if sight.concerns(test.reviewer))
 
     def confirm_read(self, dataset: str, person: str, version: int) -> None:
         """Store that a person has read a version of the guidelines; the first time counts."""
-        with self._reviewing(dataset, person) as (connection, row):
+        with self.reviewing(dataset, person) as (connection, row):
             campaigns.confirm_read(connection, row, person, version)
 
     def readings(self, dataset: str) -> tuple[ReadGuidelines, ...]:
         """Return who has confirmed having read which version of the guidelines, and when."""
-        with self._reading(dataset) as (connection, row, sight):
+        with self.reading(dataset) as (connection, row, sight):
             readings = campaigns.readings(connection, row)
             return tuple(reading for reading in readings if sight.concerns(reading.reviewer))
 
     def last_active(self, dataset: str) -> dict[str, datetime]:
         """Return when each person has last done anything to an item."""
-        with self._reading(dataset) as (connection, row, sight):
+        with self.reading(dataset) as (connection, row, sight):
             times = campaigns.last_active(connection, row)
             return {person: at for person, at in times.items() if sight.concerns(person)}
 
     def n_operations(self, dataset: str) -> int:
         """Return how many operations all reviews of a dataset hold; it grows with every edit."""
-        with self._reading(dataset) as (connection, row, _):
+        with self.reading(dataset) as (connection, row, _):
             return catalog.n_operations(connection, row)
 
     def finished(self, dataset: str) -> tuple[FinishedItem, ...]:
         """Return which items each person finished, when and how fast; see ``assignment``."""
-        with self._reading(dataset) as (connection, row, sight):
+        with self.reading(dataset) as (connection, row, sight):
             items_done = assignment.finished(connection, row)
             return tuple(item for item in items_done if sight.concerns(item.annotator))
 
@@ -665,7 +579,7 @@ class Store:
 
         They come in the order in which anybody used them first.
         """
-        with self._reading(dataset) as (connection, row, sight):
+        with self.reading(dataset) as (connection, row, sight):
             used = catalog.labels_in_use(connection, row)
             person = sight.name if sight.blind else reviewer
             own = used if person is None else reviews.labels_used(connection, row, person)
@@ -677,7 +591,7 @@ class Store:
         self, dataset: str, item_id: str, reviewer: str, kind: AnnotatorKind = AnnotatorKind.PERSON
     ) -> Review:
         """Return one person's review of an item, or the gold labels; see ``read_review``."""
-        with self._reading(dataset, reviewer) as (connection, row, sight):
+        with self.reading(dataset, reviewer) as (connection, row, sight):
             return reviews.read_review(connection, row, item_id, reviewer, sight=sight, kind=kind)
 
     def suggestions_seen(self, dataset: str) -> dict[tuple[str, str], bool | None]:
@@ -686,16 +600,16 @@ class Store:
         That is no mark of anybody: whoever may read the dataset may know it.
         """
         self.require(Permission.READ, dataset)
-        with self._reading(dataset) as (connection, row, _):
+        with self.reading(dataset) as (connection, row, _):
             return reviews.suggestions_seen(connection, row)
 
     def note_look(self, dataset: str, item_id: str, reviewer: str) -> None:
         """Store that a person sees what others marked in an item which they have not finished."""
-        with self._reading(dataset, reviewer) as (connection, row, _):
+        with self.reading(dataset, reviewer) as (connection, row, _):
             position = items.position_of(connection, row, item_id)
             if looks.is_noted(connection, row, position, reviewer):
                 return
-        with self._reviewing(dataset, reviewer) as (connection, row):
+        with self.reviewing(dataset, reviewer) as (connection, row):
             looks.note(connection, row, items.position_of(connection, row, item_id), reviewer)
 
     def looks(self, dataset: str) -> frozenset[tuple[str, str]]:
@@ -704,7 +618,7 @@ class Store:
         That is no mark of anybody: whoever may read the dataset may know it.
         """
         self.require(Permission.READ, dataset)
-        with self._reading(dataset) as (connection, row, _):
+        with self.reading(dataset) as (connection, row, _):
             return looks.of_dataset(connection, row)
 
     def apply(

@@ -22,6 +22,7 @@ from postgres import postgres
 from spanlab.base.settings import Settings
 from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record
 from spanlab.storage import Store
+from spanlab.worklists import paging
 
 _ITEMS = 100_000
 _RUNS = 10
@@ -60,8 +61,8 @@ def _measure(name: str, store: Store) -> None:
     for what, searched in searches.items():
         query = QueueQuery(reviewer="me", text=searched)
         ranked = QueueQuery(reviewer="me", text=searched, order="disagreement", blind=True)
-        times = [_times(partial(store.page, "bench", each)) for each in (query, ranked)]
-        found = len(store.positions("bench", query))
+        times = [_times(partial(paging.page, store, "bench", each)) for each in (query, ranked)]
+        found = len(paging.positions(store, "bench", query))
         print(f"  {what:42} {found:7,} items   {times[0]}   by disagreement, blind {times[1]}")
     print("  (milliseconds: p50/p95 of the first page, and what this process computed of the p50)")
 

@@ -51,6 +51,7 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import Store
+from spanlab.worklists import paging
 
 _ITEMS = 1_000_000 if os.environ.get("SPANLAB_BENCH_FULL") == "1" else 100_000
 _LANGUAGES = ("ar", "ca", "cs", "de", "en", "es", "eu", "fa", "fi", "fr", "hi", "it", "sv", "zh")
@@ -116,7 +117,7 @@ def _queries(store: Store) -> None:
     random.seed(7)
     for name, query in kinds.items():
         steps: tuple[Callable[[], object], ...] = (
-            partial(store.page, "bench", query),
+            partial(paging.page, store, "bench", query),
             partial(_deep_page, store, query),
             partial(_neighbour, store, query, 1),
             partial(_neighbour, store, query, -1),
@@ -256,15 +257,15 @@ def _print_cost(name: str, cost: Cost) -> None:
 
 def _deep_page(store: Store, query: QueueQuery) -> QueuePage:
     place = QueueCursor(random.randrange(_ITEMS), random.choice((None, 0.3, 0.7, 1.0)))
-    return store.page("bench", replace(query, after=place))
+    return paging.page(store, "bench", replace(query, after=place))
 
 
 def _neighbour(store: Store, query: QueueQuery, step: int) -> str | None:
-    return store.neighbour("bench", query, _any_id(), step)
+    return paging.neighbour(store, "bench", query, _any_id(), step)
 
 
 def _standing(store: Store, query: QueueQuery) -> QueuePlace:
-    return store.standing("bench", query, _any_id())
+    return paging.standing(store, "bench", query, _any_id())
 
 
 def _any_id() -> str:

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from serving import PATIENCE
 
 from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Span
+from spanlab.worklists import paging
 
 pytestmark = pytest.mark.browser
 
@@ -159,7 +160,7 @@ def test_a_plan_offers_what_too_few_have_done_and_the_reviewer_has_not(desk: Sit
     finished = here.page.locator(".sl-finished")
     expect(finished).to_be_hidden()
     plan = QueueQuery(reviewer=REVIEWER, max_annotators=1, unfinished=True)
-    assert [row.item_id for row in here.store.page(here.dataset, plan).rows] == ["last"]
+    assert [row.item_id for row in paging.page(here.store, here.dataset, plan).rows] == ["last"]
 
     hers = {"overlap": 1, "assigned_to": (REVIEWER, "Ben", "Cleo")}
     here.store.change_settings(here.dataset, lambda now: now.model_copy(update=hers))

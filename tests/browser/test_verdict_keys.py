@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from serving import PATIENCE
 
 from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Status
+from spanlab.worklists import paging
 
 pytestmark = pytest.mark.browser
 
@@ -56,5 +57,7 @@ def test_a_key_judges_the_answer_and_a_queue_asks_where_it_is(desk: Sit) -> None
     assert here.texts("i3") == ["tower"]
     said = here.state("i3").annotation("Ada")
     assert (said.status, said.hallucinated, said.is_verdict_only) == (Status.DONE, True, False)
-    still_open = here.store.page(here.dataset, QueueQuery(reviewer="Ada", unplaced=True)).rows
+    still_open = paging.page(
+        here.store, here.dataset, QueueQuery(reviewer="Ada", unplaced=True)
+    ).rows
     assert [row.item_id for row in still_open] == ["i0"]

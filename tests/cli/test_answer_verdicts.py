@@ -17,6 +17,7 @@ import pytest
 from spanlab.oplog.operations import AddSpan, SentOperation, SetStatus
 from spanlab.schema import QueueQuery, Status
 from spanlab.storage import Store
+from spanlab.worklists import paging
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 _STORED = Path(__file__).parent / "stored" / "labelled-71537ae.tar.gz"
@@ -351,7 +352,7 @@ def test_a_walk_from_thumbs_to_places(tmp_path: Path, spanlab: Run) -> None:
 
     unplaced = QueueQuery(reviewer="anna", unplaced=True, limit=100)
     with mock.patch.dict(os.environ, SPANLAB_HOME=str(tmp_path / "home")), Store.open() as store:
-        rows = store.page("many", unplaced).rows
+        rows = paging.page(store, "many", unplaced).rows
         assert [row.item_id for row in rows] == [f"a{n:03}" for n in range(200) if n % 10 in WRONG]
         for row in rows[:30]:
             answer = store.record("many", row.item_id).item.answer
@@ -362,7 +363,7 @@ def test_a_walk_from_thumbs_to_places(tmp_path: Path, spanlab: Run) -> None:
                 SentOperation(row.item_id, 2, 1, SetStatus(status=Status.DONE)),
             ]
             assert not store.apply("many", row.item_id, "anna", sent).refused
-        assert len(store.page("many", unplaced).rows) == 30
+        assert len(paging.page(store, "many", unplaced).rows) == 30
     by_anna = spanlab(*by_thumbs[:-1], "anna", "--json")
     assert json.loads(by_anna.stdout)["macro"]["n"] == 30
     done = spanlab("export", "many", "--format", "csv", "-o", "many.out.csv")

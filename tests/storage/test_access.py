@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -30,6 +30,7 @@ from spanlab.schema import (
 from spanlab.storage import Store
 from spanlab.storage.access import _LOG_OPENED, rewrite_log
 from spanlab.storage.campaigns import Entrance
+from spanlab.worklists import drawing, paging
 
 MakeRecord = Callable[..., Record]
 Call = Callable[[Store, str], object]
@@ -43,10 +44,17 @@ _SEE, _REVIEW, _READ = Permission.SEE, Permission.REVIEW, Permission.READ
 _MANAGE, _ALL = Permission.MANAGE, Permission.ADMINISTER
 
 
-def _unless_unlisted(method: Callable[[str, str, str], str], dataset: str, item: str) -> None:
+def _unless_unlisted(
+    ask: Callable[[Store, str, str, str], str], store: Store, dataset: str, item: str
+) -> None:
     """Ask for an item of Anna's own list, which may have none: only she may ask."""
     with suppress(NotFoundError):
-        method(dataset, "Anna", item)
+        ask(store, dataset, "Anna", item)
+
+
+def _enter(manager: AbstractContextManager[object]) -> None:
+    with manager:
+        pass
 
 
 def _forget_guest(store: Store) -> None:
@@ -64,11 +72,14 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "looks": (_READ, lambda store, name: store.looks(name)),
     "note_look": (_REVIEW, lambda store, name: store.note_look(name, "a", "Anna")),
     "assigned": (_SEE, lambda store, name: store.assigned(name, AssignedShare(0, 1, 1), ["a"])),
-    "n_checks_due": (_SEE, lambda store, name: store.n_checks_due(name, "Anna", 1)),
-    "page": (_SEE, lambda store, name: store.page(name, _ANNA)),
-    "neighbour": (_SEE, lambda store, name: store.neighbour(name, _ANNA, "a")),
-    "standing": (_SEE, lambda store, name: store.standing(name, _ANNA, "a")),
-    "positions": (_SEE, lambda store, name: store.positions(name, _ANNA)),
+    "drawing.n_checks_due": (
+        _SEE,
+        lambda store, name: drawing.n_checks_due(store, name, "Anna", 1),
+    ),
+    "paging.page": (_SEE, lambda store, name: paging.page(store, name, _ANNA)),
+    "paging.neighbour": (_SEE, lambda store, name: paging.neighbour(store, name, _ANNA, "a")),
+    "paging.standing": (_SEE, lambda store, name: paging.standing(store, name, _ANNA, "a")),
+    "paging.positions": (_SEE, lambda store, name: paging.positions(store, name, _ANNA)),
     "positions_of": (_SEE, lambda store, name: store.positions_of(name, ["a"])),
     "counts": (_SEE, lambda store, name: store.counts(name, "Anna")),
     "plan": (_READ, lambda store, name: store.plan(name)),
@@ -87,18 +98,29 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "entered": (_SEE, lambda store, name: store.entered(name)),
     "readings": (_SEE, lambda store, name: store.readings(name)),
     "last_active": (_SEE, lambda store, name: store.last_active(name)),
-    "draw_queue": (_REVIEW, lambda store, name: store.draw_queue(name, "Anna")),
-    "has_queue": (_SEE, lambda store, name: store.has_queue(name, "Anna")),
-    "draw_next": (_REVIEW, lambda store, name: store.draw_next(name, _ANNA)),
-    "listed_counts": (_SEE, lambda store, name: store.listed_counts(name, "Anna")),
-    "item_of": (_SEE, lambda store, name: _unless_unlisted(store.item_of, name, "x")),
-    "handle_of": (_SEE, lambda store, name: _unless_unlisted(store.handle_of, name, "a")),
-    "give_test": (_REVIEW, lambda store, name: store.give_test(name, "Anna", 1, 0)),
+    "drawing.draw": (_REVIEW, lambda store, name: drawing.draw(store, name, "Anna")),
+    "drawing.is_drawn": (_SEE, lambda store, name: drawing.is_drawn(store, name, "Anna")),
+    "drawing.draw_next": (_REVIEW, lambda store, name: drawing.draw_next(store, name, _ANNA)),
+    "drawing.counts": (_SEE, lambda store, name: drawing.counts(store, name, "Anna")),
+    "drawing.item_of": (
+        _SEE,
+        lambda store, name: _unless_unlisted(drawing.item_of, store, name, "x"),
+    ),
+    "drawing.handle_of": (
+        _SEE,
+        lambda store, name: _unless_unlisted(drawing.handle_of, store, name, "a"),
+    ),
+    "drawing.give_test": (
+        _REVIEW,
+        lambda store, name: drawing.give_test(store, name, "Anna", 1, 0),
+    ),
     "enter": (_MANAGE, lambda store, name: store.enter(name, _LET_IN)),
     "confirm_read": (_REVIEW, lambda store, name: store.confirm_read(name, "Anna", 1)),
     "take_back": (_MANAGE, lambda store, name: store.take_back(name, "Ben")),
     "give_back": (_MANAGE, lambda store, name: store.give_back(name, "Ben")),
     "reserve": (_REVIEW, lambda store, name: store.reserve(name, "a", "Anna", 2)),
+    "reading": (_SEE, lambda store, name: _enter(store.reading(name))),
+    "reviewing": (_REVIEW, lambda store, name: _enter(store.reviewing(name, "Anna"))),
     "apply": (_REVIEW, lambda store, name: store.apply(name, "a", "Anna", [])),
     "require": (_READ, lambda store, name: store.require(_READ, name)),
     "set_person": (_MANAGE, lambda store, name: store.set_person(name, "Ben")),
@@ -145,9 +167,17 @@ def _anna(store: Store, role: Role | None = None, dataset: str | None = "ours") 
     return store.acting_as(store.access.actor("oidc:1"))
 
 
-def test_every_method_of_the_store_says_who_may_call_it() -> None:
+def test_every_method_of_the_store_and_function_on_lists_says_who_may_call_it() -> None:
     methods = {name for name, _ in inspect.getmembers(Store, inspect.isfunction)}
     public = {name for name in methods if not name.startswith("_")} | {"open"}
+    public |= {
+        f"{module.__name__.rpartition('.')[2]}.{name}"
+        for module in (drawing, paging)
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__
+        and not name.startswith("_")
+        and "store" in inspect.signature(function).parameters
+    }
     assert public == METHODS.keys() | ANYBODYS
 
 
@@ -215,7 +245,15 @@ def test_who_reviews_blind_sees_nothing_of_others_however_they_ask(
 ) -> None:
     filled.change_settings("ours", lambda old: old.model_copy(update=rules))
     anna = _anna(filled, Role.ANNOTATOR)
-    for method in ("records", "record", "records_at", "page", "positions", "labels", "review"):
+    for method in (
+        "records",
+        "record",
+        "records_at",
+        "paging.page",
+        "paging.positions",
+        "labels",
+        "review",
+    ):
         with pytest.raises(AccessError, match="blind here"):
             METHODS[method][1](anna, "ours")
     (summary,) = anna.datasets()

@@ -12,6 +12,7 @@ from spanlab.oplog.state import SuggestionMark
 from spanlab.schema import Annotation, AnnotatorKind, Claim, QueueQuery, Record, Status
 from spanlab.storage import Store
 from spanlab.storage.annotations import annotation_values, position_values
+from spanlab.worklists import paging
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -65,7 +66,7 @@ def test_a_second_run_replaces_the_first_in_place(
     store.save_annotations("d", [("a", said("det", (0, 3, 0.9)))])
     assert store.record("d", "a").annotations == (said("det", (0, 3, 0.9)), said("other"))
     assert store.counts("d", "det")[Status.DONE] == 1
-    (row,) = store.page("d", QueueQuery(reviewer="me", detector="det", min_prob=0.9)).rows
+    (row,) = paging.page(store, "d", QueueQuery(reviewer="me", detector="det", min_prob=0.9)).rows
     assert (row.item_id, row.max_prob) == ("a", 0.9)
 
 
@@ -96,14 +97,14 @@ def test_one_batch_may_say_two_things_of_an_item(
 def test_disagreement_follows_every_annotation(store: Store, record: MakeRecord, said: Say) -> None:
     store.import_records("d", [record("a", said("one", (0, 10)))])
     query = QueueQuery(reviewer="me")
-    assert store.page("d", query).rows[0].disagreement is None
+    assert paging.page(store, "d", query).rows[0].disagreement is None
     store.save_annotations("d", [("a", said("two", (5, 10)))])
     # 5 characters in common of 10 marked by either: IoU 0.5
-    assert store.page("d", query).rows[0].disagreement == 0.5
+    assert paging.page(store, "d", query).rows[0].disagreement == 0.5
     store.save_annotations("d", [("a", said("gold", kind=AnnotatorKind.GOLD))])
-    assert store.page("d", query).rows[0].disagreement == 0.5
+    assert paging.page(store, "d", query).rows[0].disagreement == 0.5
     store.save_annotations("d", [("a", said("two", status=Status.FAILED))])
-    assert store.page("d", query).rows[0].disagreement is None
+    assert paging.page(store, "d", query).rows[0].disagreement is None
 
 
 @pytest.mark.parametrize(

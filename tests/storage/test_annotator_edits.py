@@ -22,6 +22,7 @@ from spanlab.schema import Annotation, AnnotatorKind, QueueQuery, Record, Status
 from spanlab.storage import Store
 from spanlab.storage.datasets import copy_as_gold, undo_gold
 from spanlab.text.labels import disagreement
+from spanlab.worklists import paging
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -53,12 +54,14 @@ def _who(store: Store) -> dict[str, tuple[AnnotatorKind, int]]:
 
 
 def _found(store: Store, searched: str) -> list[str]:
-    return [row.item_id for row in store.page("d", QueueQuery(reviewer="x", text=searched)).rows]
+    return [
+        row.item_id for row in paging.page(store, "d", QueueQuery(reviewer="x", text=searched)).rows
+    ]
 
 
 def _is_consistent(store: Store) -> None:
     """Check that what queues go by is what the annotations say."""
-    rows = {row.item_id: row for row in store.page("d", QueueQuery(reviewer="x")).rows}
+    rows = {row.item_id: row for row in paging.page(store, "d", QueueQuery(reviewer="x")).rows}
     for record in store.records("d"):
         row = rows[record.item.id]
         assert row.disagreement == disagreement(record.annotations)
@@ -95,7 +98,7 @@ def test_a_merged_annotator_brings_its_annotations_and_their_history(reviewed: S
     assert moved.state == rebuilt(reviewed, "d", "a", "Ben")
     assert (_found(reviewed, "odd a"), _found(reviewed, "odd b")) == (["a"], [])
     done = QueueQuery(reviewer="Ben", status=Status.DONE)
-    assert [row.item_id for row in reviewed.page("d", done).rows] == ["a", "b", "c"]
+    assert [row.item_id for row in paging.page(reviewed, "d", done).rows] == ["a", "b", "c"]
     vote = reviewed.record("d", "b").by("vote")
     assert vote is not None and vote.voters == ("Ben",)
     _is_consistent(reviewed)
@@ -111,7 +114,7 @@ def test_a_removed_annotator_leaves_nothing_behind(reviewed: Store) -> None:
     # The number of the last annotator may be given out again, with nothing of the one before.
     reviewed.apply("d", "a", "Cleo", [SentOperation("c", 1, 0, CommentSpan(text="new"))])
     todo = QueueQuery(reviewer="Cleo", status=Status.DONE)
-    assert len(reviewed.positions("d", todo)) == 0
+    assert len(paging.positions(reviewed, "d", todo)) == 0
 
 
 def test_gold_labels_are_a_copy_of_what_a_person_finished(reviewed: Store) -> None:

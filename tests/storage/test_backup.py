@@ -25,6 +25,7 @@ from spanlab.schema import Annotation, AnnotatorKind, QueueQuery, Record, Role, 
 from spanlab.schema.memory import MemoryEntry
 from spanlab.storage import Store
 from spanlab.storage.campaigns import Entrance
+from spanlab.worklists import drawing, paging
 
 MakeRecord = Callable[..., Record]
 _STORED = Path(__file__).parent / "stored" / "spanlab-0016.db.gz"
@@ -57,7 +58,7 @@ def test_a_backup_restores_everything_on_the_other_database_and_back(
         gold = {"kind": AnnotatorKind.GOLD, "annotator": "right"}
         said = store.record("d", next(store.records("d")).item.id)
         store.save_annotations("d", [(said.item.id, Annotation.model_validate(gold))])
-        store.give_test("d", "Zoe", 1, 1)
+        drawing.give_test(store, "d", "Zoe", 1, 1)
     back_up(tmp_path / "first.zip", reviewed)
     restore(tmp_path / "first.zip", empty)
     assert _everything(empty) == _everything(reviewed)
@@ -104,11 +105,11 @@ def _everything(settings: Settings) -> object:
             [(store.entered(name), store.readings(name)) for name in names],
             [store.known_items(name, "Zoe") for name in names],
             [
-                store.handle_of("d", "Zoe", item.item_id)
+                drawing.handle_of(store, "d", "Zoe", item.item_id)
                 for item in store.known_items("d", "Zoe").given
             ],
             [
-                store.positions(name, QueueQuery(reviewer="anna", text=word))
+                paging.positions(store, name, QueueQuery(reviewer="anna", text=word))
                 for name in names
                 for word in ("the", "in", "tower", "1889")
             ],

@@ -13,6 +13,7 @@ from spanlab.oplog.operations import FinishItem, SentOperation, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, KnownAnswers, QueueQuery, Record, Status
 from spanlab.storage import Store
 from spanlab.storage.campaigns import Entrance
+from spanlab.worklists import drawing, paging
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -44,13 +45,13 @@ def test_a_test_is_given_once_and_another_try_has_other_items(
 ) -> None:
     _import(store, record, said, known=7, others=2)
     for _ in range(2):
-        store.give_test("d", "Ada", 1, 3)
-    store.give_test("d", "Ada", 2, 3)
+        drawing.give_test(store, "d", "Ada", 1, 3)
+    drawing.give_test(store, "d", "Ada", 2, 3)
     found = store.known_items("d", "Ada")
     first, second = ({each.item_id for each in found.test(n)} for n in (1, 2))
     assert (len(first), len(second), len(first | second), found.hidden) == (3, 3, 6, ())
     with pytest.raises(UsageError, match=r"a test needs 3 items .* has 1"):
-        store.give_test("d", "Ada", 3, 3)
+        drawing.give_test(store, "d", "Ada", 3, 3)
     at = datetime(2026, 3, 2, tzinfo=UTC)
     failed = Entrance("Ada", 1, 0.25, passed=False, at=at)
     for entrance in (failed, Entrance("Ada", 1, 0.9, passed=True, at=at)):  # the first one stays
@@ -76,7 +77,7 @@ def test_what_somebody_who_left_has_not_finished_goes_to_others_and_no_item_beyo
         query = QueueQuery(
             reviewer=person, unfinished=True, max_annotators=1, reserve=True, share=share
         )
-        return [row.item_id for row in store.page("d", query).rows] if share else []
+        return [row.item_id for row in paging.page(store, "d", query).rows] if share else []
 
     before = {person: offered(person) for person in people}
     for item in before["Ben"][:4]:

@@ -33,6 +33,7 @@ from spanlab.schema import (
 )
 from spanlab.storage import Store
 from spanlab.storage.tables import datasets, items
+from spanlab.worklists import paging
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -79,7 +80,7 @@ def test_no_statement_grows_with_the_dataset(store: Store, record: MakeRecord, s
         store.import_records("d", (record(str(n)) for n in range(2500)))
         store.save_annotations("d", ((str(n), said("det", (0, 3))) for n in range(0, 2500, 2)))
         assert len(list(store.records("d", annotators=["det"]))) == 2500
-        store.page("d", QueueQuery(reviewer="me", limit=1000, order="disagreement"))
+        paging.page(store, "d", QueueQuery(reviewer="me", limit=1000, order="disagreement"))
         store.delete_dataset("d")
     finally:
         remove(Engine, "before_cursor_execute", look)
@@ -132,9 +133,9 @@ def test_four_states_are_told_apart(store: Store, record: MakeRecord, said: Say)
         Status.SKIPPED: ["skipped"],
     }.items():
         query = QueueQuery(reviewer="me", detector="det", detector_status=status)
-        assert [row.item_id for row in store.page("d", query).rows] == ids
+        assert [row.item_id for row in paging.page(store, "d", query).rows] == ids
     low = QueueQuery(reviewer="me", detector="det", max_prob=0.5)
-    rows = {row.item_id: row.max_prob for row in store.page("d", low).rows}
+    rows = {row.item_id: row.max_prob for row in paging.page(store, "d", low).rows}
     assert rows == {"nothing found": 0.0, "found": 0.5}
     failed = store.record("d", "failed").by("det")
     assert failed is not None

@@ -19,6 +19,7 @@ from spanlab.oplog.operations import AddSpan, SentOperation, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, QueueQuery, Record, Status
 from spanlab.storage import Store, catalog, reviews
 from spanlab.storage.engine import Database
+from spanlab.worklists import paging
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -154,7 +155,7 @@ def test_many_people_at_once_lose_nothing_and_miscount_nothing(
     for person in range(4):
         assert store.counts("d", f"person {person}")[Status.DONE] == n_items
     query = QueueQuery(reviewer="me", min_annotators=4, max_annotators=4)
-    rows = store.page("d", query).rows
+    rows = paging.page(store, "d", query).rows
     assert len(rows) == n_items
     assert {row.disagreement for row in rows} == {0.0}
     for each in store.records("d"):

@@ -16,6 +16,7 @@ from spanlab.base.settings import Settings
 from spanlab.oplog.operations import SentOperation, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Status
 from spanlab.storage import Store
+from spanlab.worklists import paging
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -52,7 +53,7 @@ def test_an_empty_import_makes_an_empty_dataset(store: Store) -> None:
     assert store.import_records("d", []) == 0
     assert [(each.name, each.n_items) for each in store.datasets()] == [("d", 0)]
     assert list(store.records("d")) == []
-    page = store.page("d", QueueQuery(reviewer="me"))
+    page = paging.page(store, "d", QueueQuery(reviewer="me"))
     assert (page.rows, page.previous, page.next) == ((), None, None)
 
 
@@ -77,7 +78,10 @@ def test_a_broken_file_leaves_a_dataset_as_it_was(
     store.import_records("d", [record("5", said("det", kind=AnnotatorKind.PERSON), lang="fi")])
     assert [each.item.id for each in store.records("d")] == ["old", "5"]
     assert store.counts("d", "det")[Status.DONE] == 1
-    assert len(store.positions("d", QueueQuery(reviewer="det", status=Status.DONE, lang="fi"))) == 1
+    assert (
+        len(paging.positions(store, "d", QueueQuery(reviewer="det", status=Status.DONE, lang="fi")))
+        == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,7 +139,7 @@ def test_others_work_while_an_import_runs(
         assert store.apply("d", "old 3", "me", [SentOperation("s", 1, 0, _DONE)]).version == 1
         assert store.datasets()[0].n_items == 10
         assert len(list(store.records("d"))) == 10
-        assert len(store.positions("d", QueueQuery(reviewer="me"))) == 10
+        assert len(paging.positions(store, "d", QueueQuery(reviewer="me"))) == 10
         with pytest.raises(NotFoundError):
             store.record("d", "new 5")
         with pytest.raises(StoreError, match="an import into 'd' is under way"):
@@ -155,9 +159,10 @@ def test_others_work_while_an_import_runs(
     assert store.import_records("d", records()) == 3000
     assert store.datasets()[0].n_items == 3010
     assert store.counts("d", "me")[Status.DONE] == 1
-    assert len(store.positions("d", QueueQuery(reviewer="me", status=Status.DONE))) == 1
+    assert len(paging.positions(store, "d", QueueQuery(reviewer="me", status=Status.DONE))) == 1
     assert (
-        len(store.positions("d", QueueQuery(reviewer="me", detector="det", min_prob=0.5))) == 3000
+        len(paging.positions(store, "d", QueueQuery(reviewer="me", detector="det", min_prob=0.5)))
+        == 3000
     )
 
 
@@ -231,7 +236,7 @@ def test_an_item_is_revised_until_somebody_annotates_or_opens_it(store: Store, s
     assert revised == [True, False, False]
     assert [record.item.id for record in store.records("d")] == ["a-1", "b", "c"]
     found = QueueQuery(reviewer="Ann", text="other")
-    assert [row.item_id for row in store.page("d", found).rows] == ["a-1"]
+    assert [row.item_id for row in paging.page(store, "d", found).rows] == ["a-1"]
     (summary,) = store.datasets()
     assert dict(summary.languages) == {"und": 2, "fr": 1}
     with pytest.raises(NotFoundError):

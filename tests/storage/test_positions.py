@@ -9,6 +9,7 @@ import pytest
 from spanlab.base.errors import NotFoundError
 from spanlab.schema import Annotation, QueueQuery, Record, Status
 from spanlab.storage import Store
+from spanlab.worklists import paging
 
 
 def test_positions_are_the_places_of_all_that_a_filter_lets_through(
@@ -22,10 +23,10 @@ def test_positions_are_the_places_of_all_that_a_filter_lets_through(
         status: QueueQuery(reviewer="det", status=status, limit=1)
         for status in (Status.NOT_ANNOTATED, Status.FAILED, Status.SKIPPED)
     }
-    assert store.positions("d", queries[Status.NOT_ANNOTATED]) == [1, 3]
-    assert store.positions("d", queries[Status.FAILED]) == [2]
-    assert store.positions("d", queries[Status.SKIPPED]) == []
-    assert store.positions("d", QueueQuery(reviewer="nobody")) == [0, 1, 2, 3]
+    assert paging.positions(store, "d", queries[Status.NOT_ANNOTATED]) == [1, 3]
+    assert paging.positions(store, "d", queries[Status.FAILED]) == [2]
+    assert paging.positions(store, "d", queries[Status.SKIPPED]) == []
+    assert paging.positions(store, "d", QueueQuery(reviewer="nobody")) == [0, 1, 2, 3]
 
 
 def test_records_are_read_by_place_with_all_annotations(

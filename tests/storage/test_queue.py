@@ -12,6 +12,7 @@ from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.oplog.operations import SentOperation, SetStatus
 from spanlab.schema import Annotation, QueueCursor, QueueQuery, Record, Status
 from spanlab.storage import Store
+from spanlab.worklists import paging
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -26,7 +27,7 @@ def test_queues_hold_what_sorting_all_records_gives_whatever_people_do(store: St
 
 def test_a_queue_without_items_has_no_pages(store: Store, record: MakeRecord) -> None:
     store.import_records("d", [record("a")])
-    beyond = store.page("d", QueueQuery(reviewer="rev", after=QueueCursor(5)))
+    beyond = paging.page(store, "d", QueueQuery(reviewer="rev", after=QueueCursor(5)))
     assert (beyond.rows, beyond.previous, beyond.next) == ((), None, None)
 
 
@@ -38,16 +39,16 @@ def test_finishing_an_item_goes_on_from_where_it_was(
     store.save_annotations("d", [(str(n), said("two", (0, 1))) for n in range(3)])
     # Disagreement 1 - 1/(n + 1): item 2 comes first, then 1, then 0.
     query = QueueQuery(reviewer="me", order="disagreement", status=Status.NOT_ANNOTATED)
-    first = store.page("d", query).rows[0]
+    first = paging.page(store, "d", query).rows[0]
     assert first.item_id == "2"
     done = SetStatus(status=Status.DONE)
     store.apply("d", "2", "me", [SentOperation("s", 1, 0, done)])
-    assert store.neighbour("d", replace(query, after=first.cursor), "2", 1) == "1"
+    assert paging.neighbour(store, "d", replace(query, after=first.cursor), "2", 1) == "1"
 
 
 def test_a_long_text_shows_its_beginning_in_one_line(store: Store, record: MakeRecord) -> None:
     store.import_records("d", [record("a", answer="  one\r\n\x00two " + "x" * 500)])
-    answer = store.page("d", QueueQuery(reviewer="me")).rows[0].answer
+    answer = paging.page(store, "d", QueueQuery(reviewer="me")).rows[0].answer
     assert answer.startswith("one \x00two xxx")
     assert (len(answer), answer[-1]) == (160, "…")
 
@@ -62,6 +63,6 @@ def test_questions_that_make_no_sense_are_refused(store: Store, record: MakeReco
     with pytest.raises(UsageError, match="needs the name of a detector"):
         QueueQuery(reviewer="me", detector_status=Status.DONE)
     with pytest.raises(UsageError, match="step 2"):
-        store.neighbour("d", anything, "item 1", 2)
+        paging.neighbour(store, "d", anything, "item 1", 2)
     with pytest.raises(NotFoundError, match="'d' has no item 'item x'"):
-        store.neighbour("d", anything, "item x", 1)
+        paging.neighbour(store, "d", anything, "item x", 1)

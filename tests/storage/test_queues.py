@@ -15,6 +15,7 @@ from spanlab.review.queue import progress
 from spanlab.schema import Annotation, AnnotatorKind, KnownAnswers, QueueQuery, Record, Status
 from spanlab.storage import Store
 from spanlab.storage.tables import datasets, known_given, queue_items, queues
+from spanlab.worklists import drawing, paging
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -36,14 +37,14 @@ def _plan(store: Store, **plan: object) -> None:
 
 
 def _listed(store: Store, query: QueueQuery = ADA) -> list[str]:
-    return [row.item_id for row in store.page("d", query).rows]
+    return [row.item_id for row in paging.page(store, "d", query).rows]
 
 
 def _drawn(store: Store, person: str = "Ada") -> dict[str, str]:
     """Draw a list, and return what its browser calls each item, in the list's order."""
-    store.draw_queue("d", person)
+    drawing.draw(store, "d", person)
     names = _listed(store, QueueQuery(reviewer=person, listed=True, limit=1000))
-    return {name: store.handle_of("d", person, name) for name in names}
+    return {name: drawing.handle_of(store, "d", person, name) for name in names}
 
 
 def _decide(store: Store, item: str, person: str = "Ada", *, skip: bool = False) -> None:
@@ -76,20 +77,20 @@ def test_a_list_has_known_items_at_fixed_places_among_a_persons_part(
     assert not set(drawn.values()) & set(_drawn(store, "Ben").values())
     assert _drawn(store) == drawn
     for name in (next(name for name in names if name.startswith("known")), "item 7"):
-        assert store.item_of("d", "Ada", drawn[name]) == name
-        assert store.standing("d", ADA, name).number == names.index(name) + 1
+        assert drawing.item_of(store, "d", "Ada", drawn[name]) == name
+        assert paging.standing(store, "d", ADA, name).number == names.index(name) + 1
     for step in (1, -1):
         walked = [names[0] if step > 0 else names[-1]]
-        while (following := store.neighbour("d", ADA, walked[-1], step)) is not None:
+        while (following := paging.neighbour(store, "d", ADA, walked[-1], step)) is not None:
             walked.append(following)
         assert walked[::step] == names
     outside = next(f"known {n}" for n in range(20) if f"known {n}" not in names)
     for ask in (
-        lambda: store.item_of("d", "Ada", "known 0"),
-        lambda: store.item_of("d", "Ada", store.handle_of("d", "Ben", "item 7")),
-        lambda: store.handle_of("d", "Ada", outside),
-        lambda: store.standing("d", ADA, outside),
-        lambda: store.neighbour("d", ADA, outside),
+        lambda: drawing.item_of(store, "d", "Ada", "known 0"),
+        lambda: drawing.item_of(store, "d", "Ada", drawing.handle_of(store, "d", "Ben", "item 7")),
+        lambda: drawing.handle_of(store, "d", "Ada", outside),
+        lambda: paging.standing(store, "d", ADA, outside),
+        lambda: paging.neighbour(store, "d", ADA, outside),
     ):
         with pytest.raises(NotFoundError, match="has no item"):
             ask()
@@ -105,7 +106,7 @@ def test_pages_filters_and_searches_go_through_the_list_alone(
     done = QueueQuery(reviewer="Ada", listed=True, status=Status.DONE)
     assert _listed(store, done) == [*names[:4], *names[5:10]]
     left = QueueQuery(reviewer="Ada", listed=True, unfinished=True, limit=5)
-    first = store.page("d", left)
+    first = paging.page(store, "d", left)
     assert [row.item_id for row in first.rows] == [names[4], *names[10:14]]
     assert [row.position for row in first.rows] == [4, 10, 11, 12, 13]
     assert first.next is not None
@@ -117,8 +118,8 @@ def test_pages_filters_and_searches_go_through_the_list_alone(
         assert _listed(store, QueueQuery(reviewer="Ada", listed=True, text=text)) == []
     (word,) = {row.answer.split()[0] for row in first.rows}
     assert _listed(store, QueueQuery(reviewer="Ada", listed=True, text=word, limit=100)) == names
-    assert sum(store.listed_counts("d", "Ada").values()) == len(names)
-    assert store.listed_counts("d", "Ada")[Status.DONE] == 9
+    assert sum(drawing.counts(store, "d", "Ada").values()) == len(names)
+    assert drawing.counts(store, "d", "Ada")[Status.DONE] == 9
 
 
 def test_what_changes_is_drawn_anew_behind_what_a_person_has_seen(
@@ -164,14 +165,14 @@ def test_a_list_grows_where_people_take_what_others_have_left(
             max_annotators=0,
             reserve=True,
         )
-        store.draw_queue("d", person)
+        drawing.draw(store, "d", person)
         had = []
         for _ in range(steps):
-            item = store.draw_next("d", query)
+            item = drawing.draw_next(store, "d", query)
             if item is None:
                 break
             had.append(item)
-            assert store.standing("d", query, item).number == 1
+            assert paging.standing(store, "d", query, item).number == 1
             _decide(store, item, person)
         assert list(_drawn(store, person))[-len(had) :] == had
         return had
@@ -238,7 +239,7 @@ def test_an_item_of_a_sample_with_a_known_answer_is_in_a_list_once(
     for plan in ({}, {"overlap": 1}, {"overlap": 1, "assigned_to": ("Ada", "Ben")}):
         _plan(store, **plan)
         for person in ("Ada", "Ben"):
-            store.draw_queue("d", person, sample)
+            drawing.draw(store, "d", person, sample)
             names = _listed(store, QueueQuery(reviewer=person, listed=True, limit=1000))
             assert len(names) == len(set(names))
             assert set(sample) <= set(names)
@@ -270,7 +271,7 @@ def test_no_filter_leaves_the_check_items_alone(
     assert waiting == names[: len(waiting)]
     assert _known_in(waiting) == _known_in(names)[: len(_known_in(waiting))] != []
     assert _listed(store, first) == names[len(waiting) :]
-    shown = {row.item_id: row.n_annotators for row in store.page("d", ADA).rows}
+    shown = {row.item_id: row.n_annotators for row in paging.page(store, "d", ADA).rows}
     assert [shown[name] for name in names] == [1] * len(waiting) + [0] * (len(names) - len(waiting))
     for name in names[:3]:
         _decide(store, name)
@@ -341,9 +342,9 @@ def test_the_total_of_a_list_that_grows_does_not_rise(
     query = QueueQuery(
         reviewer="Ada", listed=True, blind=True, unfinished=True, max_annotators=0, reserve=True
     )
-    store.draw_queue("d", "Ada")
+    drawing.draw(store, "d", "Ada")
     totals, n_items = [progress(store, "d", "Ada").total], 0
-    while (item := store.draw_next("d", query)) is not None:
+    while (item := drawing.draw_next(store, "d", query)) is not None:
         totals.append(progress(store, "d", "Ada").total)
         _decide(store, item)
         totals.append(progress(store, "d", "Ada").total)

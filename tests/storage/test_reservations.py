@@ -34,6 +34,7 @@ from spanlab.schema import (
 from spanlab.schema.progress import PersonProgress
 from spanlab.storage import Store
 from spanlab.storage.engine import Database
+from spanlab.worklists import paging
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -53,7 +54,7 @@ def _queue(reviewer: str, people: int = 2) -> QueueQuery:
 
 
 def _offered(store: Store, reviewer: str) -> list[str]:
-    return [row.item_id for row in store.page("d", _queue(reviewer)).rows]
+    return [row.item_id for row in paging.page(store, "d", _queue(reviewer)).rows]
 
 
 def _write(store: Store, item: str, reviewer: str, operation: Operation) -> None:
@@ -107,7 +108,7 @@ def test_a_reservation_ends_by_itself_unless_its_holder_writes(
     database.close()
     _write(planned, "c", "Ada", CommentSpan(text="reading"))
     query = _queue("Ben", people=1)
-    assert [row.item_id for row in planned.page("d", query).rows] == ["b"]
+    assert [row.item_id for row in paging.page(planned, "d", query).rows] == ["b"]
     assert not planned.reserve("d", "b", "Ben", people=1)
     planned.delete_dataset("d")
     assert planned.datasets() == []
@@ -140,9 +141,9 @@ def test_shares_are_equal_and_every_item_is_in_as_many(people: int, each: int) -
 def test_a_queue_has_what_is_assigned_to_its_reviewer(planned: Store) -> None:
     # Round 0 of three people goes one step: "a" to 0 and 1, "b" to 1 and 2, "c" to 2 and 0.
     queues = [QueueQuery(reviewer="", share=AssignedShare(who, 3, 2)) for who in range(3)]
-    shares = [[row.item_id for row in planned.page("d", query).rows] for query in queues]
+    shares = [[row.item_id for row in paging.page(planned, "d", query).rows] for query in queues]
     assert shares == [["a", "c"], ["a", "b"], ["b", "c"]]
-    assert planned.neighbour("d", queues[0], "a") == "c"
+    assert paging.neighbour(planned, "d", queues[0], "a") == "c"
     with pytest.raises(UsageError, match="person 3 is none of 3"):
         AssignedShare(3, 3, 2)
 

@@ -16,6 +16,7 @@ from spanlab.oplog.operations import (
 )
 from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Span, Status
 from spanlab.storage import Store
+from spanlab.worklists import paging
 
 _LONG_WORD = "a" * 3_000  # more than a lexeme may have in PostgreSQL
 
@@ -38,7 +39,7 @@ def _records() -> list[Record]:
 
 def _ids(store: Store, searched: str | None, reviewer: str = "me", **more: object) -> list[str]:
     query = QueueQuery(reviewer=reviewer, text=searched, **more)  # type: ignore[arg-type]
-    return [row.item_id for row in store.page("d", query).rows]
+    return [row.item_id for row in paging.page(store, "d", query).rows]
 
 
 FOUND: dict[str, tuple[str, list[str]]] = {
@@ -76,9 +77,9 @@ def searching(store: Store) -> Store:
 def test_a_search_narrows_a_queue_like_any_filter(searching: Store) -> None:
     searching.apply("d", "en-1", "me", [SentOperation("s", 1, 0, SetStatus(status=Status.DONE))])
     todo = QueueQuery(reviewer="me", text="tower", status=Status.NOT_ANNOTATED)
-    assert len(searching.positions("d", todo)) == 1
-    assert searching.neighbour("d", replace(todo, status=None), "en-1") == "en-2"
-    assert searching.neighbour("d", replace(todo, status=None), "en-2") is None
+    assert len(paging.positions(searching, "d", todo)) == 1
+    assert paging.neighbour(searching, "d", replace(todo, status=None), "en-1") == "en-2"
+    assert paging.neighbour(searching, "d", replace(todo, status=None), "en-2") is None
 
 
 def test_comments_and_labels_are_found_as_they_are_now(searching: Store) -> None:
@@ -130,4 +131,4 @@ def test_copies_deletions_and_later_imports_are_searched_right(searching: Store)
     assert _ids(searching, "tower") == ["x", "y"]
     assert _ids(searching, "remarkable") == []
     copied = QueueQuery(reviewer="me", text="remarkable")
-    assert [row.item_id for row in searching.page("copy", copied).rows] == ["en-1"]
+    assert [row.item_id for row in paging.page(searching, "copy", copied).rows] == ["en-1"]

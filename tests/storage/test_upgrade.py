@@ -31,6 +31,7 @@ from spanlab.storage.api_jobs import StoredJob
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import metadata
 from spanlab.storage.upgrade import REVISIONS, VERSION_TABLE
+from spanlab.worklists import drawing, paging
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -119,7 +120,9 @@ def test_a_stored_database_opens_with_its_data(empty: Settings, revision: str) -
         plan = store.plan("samples")
         assert plan is not None
         assert (plan.done, plan.people[0].done + plan.people[0].beyond) == (5, 4)
-        found = store.page("samples", QueueQuery(reviewer="Ann", text="looked", label="name"))
+        found = paging.page(
+            store, "samples", QueueQuery(reviewer="Ann", text="looked", label="name")
+        )
         assert len(found.rows) == 4
     _has_exactly_the_tables_of_the_code(stored)
 
@@ -173,7 +176,7 @@ def test_an_sqlite_file_is_backed_up_before_it_is_migrated(tmp_path: Path) -> No
     # The backup is a database like any other.
     restored = settings.model_copy(update={"database_url": f"sqlite:///{backup}"})
     with Store.open(restored) as store:
-        assert len(store.positions("renamed", QueueQuery(reviewer="me"))) == 25
+        assert len(paging.positions(store, "renamed", QueueQuery(reviewer="me"))) == 25
 
 
 def test_processes_that_open_at_once_do_not_collide(older: Settings) -> None:
@@ -183,7 +186,7 @@ def test_processes_that_open_at_once_do_not_collide(older: Settings) -> None:
     backups = list((older.home / "backups").glob("*"))
     assert len(backups) == (1 if "sqlite" in older.database_url else 0)
     with Store.open(older) as store:
-        assert len(store.positions("d", QueueQuery(reviewer="me"))) == 25
+        assert len(paging.positions(store, "d", QueueQuery(reviewer="me"))) == 25
 
 
 def test_processes_that_make_a_database_at_once_do_not_collide_and_import_no_alembic(
@@ -289,8 +292,8 @@ def test_lists_of_before_keep_their_order_and_get_secrets_and_twins(
         store.change_settings("d", lambda now: now.model_copy(update=rules))
         with store.database.writing() as connection:  # as it was dealt before
             connection.execute(text("UPDATE queue_values SET turn = position"))
-        store.draw_queue("d", "Ada")
-        before, part = store.page("d", query).rows, store.part("d", "Ada")
+        drawing.draw(store, "d", "Ada")
+        before, part = paging.page(store, "d", query).rows, store.part("d", "Ada")
         with store.database.writing() as connection:
             had = connection.execute(twins).all()
             for table, column in columns.items():
@@ -298,8 +301,8 @@ def test_lists_of_before_keep_their_order_and_get_secrets_and_twins(
             connection.execute(text("DROP TABLE looks"))
             connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0024'"))
     with Store.open(empty) as store:
-        store.draw_queue("d", "Ada")
-        assert store.page("d", query).rows == before
+        drawing.draw(store, "d", "Ada")
+        assert paging.page(store, "d", query).rows == before
         assert store.part("d", "Ada") == part
         with store.database.reading() as connection:
             assert connection.execute(twins).all() == had

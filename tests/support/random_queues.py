@@ -45,6 +45,7 @@ from spanlab.storage import Store
 from spanlab.storage.annotators import gold_name
 from spanlab.storage.datasets import copy_as_gold
 from spanlab.text.labels import disagreement
+from spanlab.worklists import paging
 
 _WORDS = ("tower", "bridge", "harbour", "built", "metres", "keeper", "storm", "light", "red")
 _LABELS = ("number", "name", "date")
@@ -75,12 +76,16 @@ def compare(
 ) -> Iterator[tuple[str, object, object]]:
     """Yield questions of one random query on the dataset "d", and both answers to each."""
     query, item = plain.random_query(chance), chance.choice(plain.records).item.id
-    yield f"positions {query}", plain.positions(query), store.positions("d", query)
-    yield f"page {query}", plain.page(query), store.page("d", query)
+    yield f"positions {query}", plain.positions(query), paging.positions(store, "d", query)
+    yield f"page {query}", plain.page(query), paging.page(store, "d", query)
     for step in (-1, 1):
-        following = store.neighbour("d", query, item, step)
+        following = paging.neighbour(store, "d", query, item, step)
         yield f"{step} from {item} {query}", plain.neighbour(query, item, step), following
-    yield f"{item} in {query}", plain.standing(query, item), store.standing("d", query, item)
+    yield (
+        f"{item} in {query}",
+        plain.standing(query, item),
+        paging.standing(store, "d", query, item),
+    )
 
 
 class RandomWork:

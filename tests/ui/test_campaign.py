@@ -30,6 +30,7 @@ from spanlab.schema import (
     Span,
 )
 from spanlab.storage import Store
+from spanlab.worklists import drawing, paging
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "The tower was built in 1887 and is 330 metres tall."
@@ -59,7 +60,7 @@ def _done(store: Store, item: str, person: str) -> None:
 
 def _names(store: Store, person: str, items: Iterable[str]) -> dict[str, str]:
     """What a person's browser calls items."""
-    return {item: store.handle_of("d", person, item) for item in items}
+    return {item: drawing.handle_of(store, "d", person, item) for item in items}
 
 
 def test_nothing_in_a_frame_tells_a_known_item_from_others(bridges: Store) -> None:
@@ -90,8 +91,8 @@ def test_nothing_in_a_frame_tells_a_known_item_from_others(bridges: Store) -> No
         assert exchange(bridges, place, here).json["near"] == answer["near"]
         walked.append(name)
         name = answer["near"][name]["next"]
-        _done(bridges, bridges.item_of("d", "Ada", walked[-1]), "Ada")
-    items = [bridges.item_of("d", "Ada", name) for name in walked]
+        _done(bridges, drawing.item_of(bridges, "d", "Ada", walked[-1]), "Ada")
+    items = [drawing.item_of(bridges, "d", "Ada", name) for name in walked]
     known = [item for item in items if item.startswith("k")]
     assert len(items) == len(set(items)) == 10 + len(known)
     assert 2 <= len(known) <= 4
@@ -122,8 +123,8 @@ def test_an_item_out_of_ones_list_is_like_one_that_is_not_there(bridges: Store) 
     """Whatever is asked or written: the answers differ by the name alone that was asked for."""
     place = ReviewQueue("d", QueueQuery(reviewer="Ada", blind=True, listed=True), None)
     exchange(bridges, place, EditorMessage())
-    bridges.draw_queue("d", "Ben")
-    own = {bridges.item_of("d", "Ada", name) for name in _listed(bridges, "Ada")}
+    drawing.draw(bridges, "d", "Ben")
+    own = {drawing.item_of(bridges, "d", "Ada", name) for name in _listed(bridges, "Ada")}
     not_given = next(f"k{n:02}" for n in range(10) if f"k{n:02}" not in own)
     of_ben = next(name for name in _listed(bridges, "Ben"))
 
@@ -207,7 +208,7 @@ def test_the_writes_above_are_of_every_kind() -> None:
 
 
 def _listed(store: Store, person: str) -> list[str]:
-    rows = store.page("d", QueueQuery(reviewer=person, listed=True)).rows
+    rows = paging.page(store, "d", QueueQuery(reviewer=person, listed=True)).rows
     return list(_names(store, person, (row.item_id for row in rows)).values())
 
 

@@ -11,6 +11,7 @@ from spanlab.review import page
 from spanlab.review.span_editor import ReviewQueue
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record
 from spanlab.storage import Store
+from spanlab.worklists import paging
 
 OpenPage = Callable[..., AppTest]
 
@@ -63,7 +64,7 @@ def test_what_others_marked_before_the_plan_is_offered_to_those_it_is_assigned_t
     queues: list[ReviewQueue] = []
     monkeypatch.setattr(page, "answer_editor", lambda queue, *_: queues.append(queue))
     assert not open_page("review", dataset="mine", reviewer="Cleo").exception
-    offered = planned.page("mine", queues[-1].query).rows
+    offered = paging.page(planned, "mine", queues[-1].query).rows
     assert [row.item_id for row in offered] == ["2", "5"]  # a guest has done the first
 
 

@@ -26,6 +26,7 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import Store
+from spanlab.worklists import drawing, paging
 
 PEOPLE = ("Ada", "Ben", "Cleo")
 ANSWER = "The tower was built in 1887."
@@ -102,7 +103,7 @@ class _Campaign:
 
     def listed(self, person: str) -> list[str]:
         query = QueueQuery(reviewer=person, listed=True, limit=1000)
-        return [row.item_id for row in self.store.page(self.name, query).rows]
+        return [row.item_id for row in paging.page(self.store, self.name, query).rows]
 
     def work(self, n_steps: int) -> None:
         """Let all work at once, each at most so many items; a few are skipped."""
@@ -139,12 +140,12 @@ class _Campaign:
             assert len(order) == len(set(order))
             prepare_queue(self.store, self.name, person)
             assert self.listed(person) == order
-            handles = [self.store.handle_of(self.name, person, item) for item in order]
-            found = [self.store.item_of(self.name, person, handle) for handle in handles]
+            handles = [drawing.handle_of(self.store, self.name, person, item) for item in order]
+            found = [drawing.item_of(self.store, self.name, person, handle) for handle in handles]
             assert found == order
             for outside in set(NAMES) - set(order):
                 with pytest.raises(NotFoundError, match="has no item"):
-                    self.store.handle_of(self.name, person, outside)
+                    drawing.handle_of(self.store, self.name, person, outside)
             part = None if plan is None else plan.of(person)
             assert part is None or not part.left
             if self.settings.known:

@@ -25,8 +25,8 @@ from sqlalchemy import (
 )
 
 from spanlab.schema import QueueCursor, QueuePlace, Status
-from spanlab.storage.queue_filter import START, STOP, Condition, Lists, QueueFilter
 from spanlab.storage.tables import annotated, queue_items, queue_values
+from spanlab.worklists.queue_filter import START, STOP, Condition, Lists, QueueFilter
 
 STATUSES = tuple(Status)  # in the order of a queue by status
 

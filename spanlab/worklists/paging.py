@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, or_, select
+from sqlalchemy import ColumnElement, RowMapping, and_, or_, select
 
 from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.schema import (
@@ -20,36 +21,24 @@ from spanlab.schema import (
     QueueRow,
     Status,
 )
-from spanlab.storage.catalog import DatasetRow
+from spanlab.storage import Store
 from spanlab.storage.items import position_of
-from spanlab.storage.queue_filter import CALLED_HALLUCINATED, CALLED_RIGHT
-from spanlab.storage.selection import STATUSES, Selection
 from spanlab.storage.tables import annotated, items, queue_items, queue_values
+from spanlab.worklists.queue_filter import CALLED_HALLUCINATED, CALLED_RIGHT
+from spanlab.worklists.selection import STATUSES, Selection
 
 _COUNTED: tuple[Order, ...] = ("labels", "claims")
 _EXCERPT = 160  # characters of question and answer in a row
 
 
-def page(connection: Connection, dataset: DatasetRow, query: QueueQuery) -> QueuePage:
+def page(store: Store, dataset: str, query: QueueQuery) -> QueuePage:
     """Return the rows at the place that ``query`` names; no rows if there is nothing there."""
-    selection = Selection(connection, dataset, query)
-    forward = query.before is None
-    place = query.after or query.before
-    positions = selection.search(place, query.limit + 1, forward=forward)
-    shown = positions[: query.limit] if forward else positions[query.limit - 1 :: -1]
-    rows = _rows(selection, shown)
-    if not rows:
-        return QueuePage((), None, None)
-    first, last = rows[0].cursor, rows[-1].cursor
-    more_ahead = len(positions) > query.limit
-    behind = first if forward else last
-    more_behind = place is not None and bool(selection.search(behind, 1, forward=not forward))
-    has_before, has_after = (more_behind, more_ahead) if forward else (more_ahead, more_behind)
-    return QueuePage(tuple(rows), first if has_before else None, last if has_after else None)
+    with _selecting(store, dataset, query) as selection:
+        return _page(selection)
 
 
 def neighbour(
-    connection: Connection, dataset: DatasetRow, query: QueueQuery, item_id: str, step: int
+    store: Store, dataset: str, query: QueueQuery, item_id: str, step: int = 1
 ) -> str | None:
     """Return the id of the item after (``step`` 1) or before (-1) ``item_id`` under ``query``.
 
@@ -65,29 +54,60 @@ def neighbour(
     """
     if step not in {1, -1}:
         raise UsageError(f"step {step} is neither 1 nor -1")
-    selection = Selection(connection, dataset, query)
-    here, place = _place(selection, item_id), query.after
-    if place is None or place.position != here.position:
-        place = here
-    positions = selection.search(place, 1, forward=step == 1)
-    if not positions:
-        return None
-    named = select(items.c.item_id).where(
-        items.c.dataset_id == dataset.id, items.c.position == positions[0]
-    )
-    return str(connection.execute(named).scalar_one())
+    with _selecting(store, dataset, query) as selection:
+        here, place = _place(selection, item_id), selection.query.after
+        if place is None or place.position != here.position:
+            place = here
+        positions = selection.search(place, 1, forward=step == 1)
+        if not positions:
+            return None
+        named = select(items.c.item_id).where(
+            items.c.dataset_id == selection.dataset.id, items.c.position == positions[0]
+        )
+        return str(selection.connection.execute(named).scalar_one())
 
 
-def standing(
-    connection: Connection, dataset: DatasetRow, query: QueueQuery, item_id: str
-) -> QueuePlace:
+def standing(store: Store, dataset: str, query: QueueQuery, item_id: str) -> QueuePlace:
     """Return which item of the whole queue ``item_id`` is, and of how many.
 
     Raises:
         NotFoundError: there is no such item.
     """
-    selection = Selection(connection, dataset, query)
-    return selection.standing(_place(selection, item_id))
+    with _selecting(store, dataset, query) as selection:
+        return selection.standing(_place(selection, item_id))
+
+
+def positions(store: Store, dataset: str, query: QueueQuery) -> list[int]:
+    """Return the places in import order of all items that pass the filter of ``query``.
+
+    The query's own place and limit are ignored.
+    """
+    with _selecting(store, dataset, query) as selection:
+        return selection.positions()
+
+
+@contextmanager
+def _selecting(store: Store, dataset: str, query: QueueQuery) -> Iterator[Selection]:
+    """Give the items of a queue as the store's actor sees it."""
+    with store.reading(dataset, query.reviewer) as (connection, row, sight):
+        yield Selection(connection, row, sight.query(query))
+
+
+def _page(selection: Selection) -> QueuePage:
+    query = selection.query
+    forward = query.before is None
+    place = query.after or query.before
+    positions = selection.search(place, query.limit + 1, forward=forward)
+    shown = positions[: query.limit] if forward else positions[query.limit - 1 :: -1]
+    rows = _rows(selection, shown)
+    if not rows:
+        return QueuePage((), None, None)
+    first, last = rows[0].cursor, rows[-1].cursor
+    more_ahead = len(positions) > query.limit
+    behind = first if forward else last
+    more_behind = place is not None and bool(selection.search(behind, 1, forward=not forward))
+    has_before, has_after = (more_behind, more_ahead) if forward else (more_ahead, more_behind)
+    return QueuePage(tuple(rows), first if has_before else None, last if has_after else None)
 
 
 def _place(selection: Selection, item_id: str) -> QueueCursor:

@@ -23,6 +23,7 @@ from spanlab.scoring.annotators import compare_dataset
 from spanlab.scoring.votes import vote_dataset
 from spanlab.storage import Store
 from spanlab.storage.datasets import looks_in_words, summary_of
+from spanlab.worklists import paging
 
 SECRET = "SECRET"
 ANSWER = "one two three"
@@ -145,7 +146,7 @@ def test_a_blind_queue_is_ordered_and_filtered_by_the_disagreement_of_detectors_
 ) -> None:
     def ids(**more: object) -> list[str]:
         query = QueueQuery(reviewer="Ada", **more)  # type: ignore[arg-type]
-        return [row.item_id for row in store.page("words", query).rows]
+        return [row.item_id for row in paging.page(store, "words", query).rows]
 
     assert ids(order="disagreement") == ["people", "apart", "agreed"]
     assert ids(order="disagreement", blind=True) == ["apart", "agreed", "people"]
@@ -153,15 +154,17 @@ def test_a_blind_queue_is_ordered_and_filtered_by_the_disagreement_of_detectors_
     assert ids(min_disagreement=0.1, blind=True) == ["apart"]
     ranked = QueueQuery(reviewer="Ada", order="disagreement", blind=True)
     assert first_item(store, "words", ranked) == "apart"
-    row = store.page("words", ranked).rows[-1]
+    row = paging.page(store, "words", ranked).rows[-1]
     assert (row.item_id, row.disagreement) == ("people", None)
 
 
 def test_what_a_person_says_later_moves_nothing_in_a_blind_queue(store: Store) -> None:
     ranked = QueueQuery(reviewer="Ada", order="disagreement", blind=True)
-    before = [(row.item_id, row.disagreement) for row in store.page("words", ranked).rows]
+    before = [(row.item_id, row.disagreement) for row in paging.page(store, "words", ranked).rows]
     store.save_annotations("words", [("agreed", _says("Zoe", AnnotatorKind.PERSON, 8))])
-    assert [(row.item_id, row.disagreement) for row in store.page("words", ranked).rows] == before
+    assert [
+        (row.item_id, row.disagreement) for row in paging.page(store, "words", ranked).rows
+    ] == before
 
 
 def test_reviews_made_after_looking_at_others_marks_are_counted(store: Store) -> None:
@@ -199,3 +202,16 @@ def test_that_others_are_hidden_is_said_and_how_many_where_reviewers_may_see_the
     assert (hidden(OPEN), hidden(BLIND)) == (0, 2)
     store.change_settings("words", lambda now: now.model_copy(update={"always_blind": True}))
     assert hidden(BLIND) is None
+
+
+def test_a_blind_queue_counts_no_verdict_of_others_on_an_answer(store: Store) -> None:
+    judges = {"Ben": AnnotatorKind.PERSON, "gold": AnnotatorKind.GOLD, "Ann": AnnotatorKind.PERSON}
+    said = tuple(
+        Annotation(annotator=name, kind=kind, answer_hallucinated=True)
+        for name, kind in judges.items()
+    )
+    store.import_records("judged", [Record(item=Item(id="a", answer=ANSWER), annotations=said)])
+    (all_told,) = paging.page(store, "judged", QueueQuery(reviewer="Ann")).rows
+    (told,) = paging.page(store, "judged", QueueQuery(reviewer="Ann", blind=True)).rows
+    assert (all_told.n_judges, all_told.n_hallucinated) == (3, 3)
+    assert (told.n_judges, told.n_hallucinated) == (1, 1)

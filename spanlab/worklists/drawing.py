@@ -27,13 +27,13 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, and_, delete, f
 
 from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.schema import DatasetSettings, QueueCursor, QueueQuery, Status
-from spanlab.storage import assignment, campaigns
+from spanlab.storage import Store, assignment, campaigns
 from spanlab.storage.catalog import DatasetRow, annotators_of, settings_of
 from spanlab.storage.engine import insert_new, insert_rows
-from spanlab.storage.items import position_of
+from spanlab.storage.items import position_of, positions_of
 from spanlab.storage.reservations import reserve
-from spanlab.storage.selection import Selection
 from spanlab.storage.tables import annotated, items, queue_items, queues
+from spanlab.worklists.selection import Selection
 
 _BEHIND = 2  # items after the last one that somebody wrote to: on their screen, and loaded
 _TRIES = 50  # items that others may take in the moment in which a list grows
@@ -53,10 +53,32 @@ def grows(settings: DatasetSettings) -> bool:
     return bool(settings.overlap) and not settings.assigned_to
 
 
-def is_drawn(
+def is_drawn(store: Store, dataset: str, person: str) -> bool:
+    """Return whether a person's list is there, with nothing left to be drawn of it."""
+    with store.reading(dataset, person) as (connection, row, _):
+        return _is_drawn(connection, row, person)
+
+
+def draw(store: Store, dataset: str, person: str, ids: Sequence[str] = ()) -> None:
+    """Draw a person's list, or anew what they have not seen of it, if there is reason to.
+
+    Args:
+        store: the annotation database.
+        dataset: one with a plan or known answers.
+        person: whose list it is, who is past the test if there is one.
+        ids: items that the list has in any case, such as those of a measurement.
+    """
+    with store.reading(dataset, person) as (connection, row, _):
+        others = positions_of(connection, row, ids)
+        if _is_drawn(connection, row, person, others):
+            return
+    with store.reviewing(dataset, person) as (connection, row):
+        _draw(connection, row, person, others)
+
+
+def _is_drawn(
     connection: Connection, dataset: DatasetRow, reviewer: str, others: Collection[int] = ()
 ) -> bool:
-    """Return whether a person's list is there, drawn from what the dataset is now, with others."""
     stored = select(queues.c.basis).where(*_of(queues, dataset, reviewer))
     basis = connection.execute(stored).scalar_one_or_none()
     if basis != _basis(connection, dataset):
@@ -64,19 +86,11 @@ def is_drawn(
     return not others or set(others) <= _handles(connection, dataset, reviewer).keys()
 
 
-def draw(
-    connection: Connection, dataset: DatasetRow, reviewer: str, others: Sequence[int] = ()
+def _draw(
+    connection: Connection, dataset: DatasetRow, reviewer: str, others: Sequence[int]
 ) -> None:
-    """Draw a person's list, or anew what they have not seen of it, if there is reason to.
-
-    Args:
-        connection: in a transaction that may write.
-        dataset: one with a plan or known answers.
-        reviewer: the person, who is past the test if there is one.
-        others: positions of items that the list has in any case, such as those of a measurement.
-    """
     n_before, secret = _begin(connection, dataset, reviewer)
-    if is_drawn(connection, dataset, reviewer, others):
+    if _is_drawn(connection, dataset, reviewer, others):
         return
     assignment.deal(connection, dataset)
     settings = settings_of(connection, dataset.name)
@@ -130,12 +144,17 @@ def _n_even(
     return int(n_others * _rate(settings) + Fraction(1, 2))
 
 
-def draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) -> str | None:
-    """Let a list grow by the item that comes next in a queue, and reserve it for its person.
+def draw_next(store: Store, dataset: str, query: QueueQuery) -> str | None:
+    """Let the list of a query's reviewer grow by the item that comes next, and reserve it for them.
 
     Returns:
         The item's id; None if there is nothing left, or the list does not grow.
     """
+    with store.reviewing(dataset, query.reviewer) as (connection, row):
+        return _draw_next(connection, row, query)
+
+
+def _draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) -> str | None:
     settings, reviewer = settings_of(connection, dataset.name), query.reviewer
     is_new = query.status in {None, Status.NOT_ANNOTATED}
     if not (grows(settings) and query.reserve and is_new) or reviewer in settings.away:
@@ -160,45 +179,44 @@ def draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) ->
     return str(connection.execute(select(items.c.item_id).where(*where)).scalar_one())
 
 
-def n_checks_due(connection: Connection, dataset: DatasetRow, reviewer: str, n_others: int) -> int:
+def n_checks_due(store: Store, dataset: str, person: str, n_others: int) -> int:
     """Return how many check items a growing list has once it holds ``n_others`` other items."""
-    where = _of(queues, dataset, reviewer)
-    row = connection.execute(select(queues.c.n_before, queues.c.secret).where(*where)).first()
-    given = campaigns.positions_given(connection, dataset, reviewer)
-    n_given = sum(not each.attempt for each in given.values())
-    if row is None:
-        return n_given
-    n_due = campaigns.due(
-        row.secret, n_others - (row.n_before or 0), _rate(settings_of(connection, dataset.name))
-    )
-    left = campaigns.unseen_known(connection, dataset, reviewer, row.secret)
-    return max(n_given, min(n_due, n_given + len(left)))
+    with store.reading(dataset, person) as (connection, row, _):
+        listed = select(queues.c.n_before, queues.c.secret).where(*_of(queues, row, person))
+        own = connection.execute(listed).first()
+        given = campaigns.positions_given(connection, row, person)
+        n_given = sum(not each.attempt for each in given.values())
+        if own is None:
+            return n_given
+        rate = _rate(settings_of(connection, row.name))
+        n_due = campaigns.due(own.secret, n_others - (own.n_before or 0), rate)
+        left = campaigns.unseen_known(connection, row, person, own.secret)
+        return max(n_given, min(n_due, n_given + len(left)))
 
 
-def give_test(
-    connection: Connection, dataset: DatasetRow, reviewer: str, attempt: int, n_items: int
-) -> None:
+def give_test(store: Store, dataset: str, person: str, attempt: int, n_items: int) -> None:
     """Give a person the items of a test that has not begun yet.
 
     Raises:
         UsageError: too few are left that the person has not seen.
     """
-    _, secret = _begin(connection, dataset, reviewer)
-    given = campaigns.positions_given(connection, dataset, reviewer)
-    if any(each.attempt == attempt for each in given.values()):
-        return
-    pool = campaigns.unseen_known(connection, dataset, reviewer, secret)
-    if len(pool) < n_items:
-        raise UsageError(
-            f"a test needs {n_items} items with known answers that {reviewer!r} has not seen, "
-            f"and {dataset.name!r} has {len(pool)}"
-        )
-    test = sorted(pool[:n_items])
-    campaigns.give(connection, dataset, reviewer, test, attempt)
-    _write(connection, dataset, reviewer, [*_handles(connection, dataset, reviewer), *test])
+    with store.reviewing(dataset, person) as (connection, row):
+        _, secret = _begin(connection, row, person)
+        given = campaigns.positions_given(connection, row, person)
+        if any(each.attempt == attempt for each in given.values()):
+            return
+        pool = campaigns.unseen_known(connection, row, person, secret)
+        if len(pool) < n_items:
+            raise UsageError(
+                f"a test needs {n_items} items with known answers that {person!r} has not seen, "
+                f"and {row.name!r} has {len(pool)}"
+            )
+        test = sorted(pool[:n_items])
+        campaigns.give(connection, row, person, test, attempt)
+        _write(connection, row, person, [*_handles(connection, row, person), *test])
 
 
-def item_of(connection: Connection, dataset: DatasetRow, reviewer: str, handle: str) -> str:
+def item_of(store: Store, dataset: str, person: str, handle: str) -> str:
     """Return the id of the item that a person's browser calls so.
 
     Raises:
@@ -208,62 +226,48 @@ def item_of(connection: Connection, dataset: DatasetRow, reviewer: str, handle: 
         items.c.dataset_id == queue_items.c.dataset_id, items.c.position == queue_items.c.position
     )
     named = select(items.c.item_id).join_from(queue_items, items, is_there)
-    where = (*_of(queue_items, dataset, reviewer), queue_items.c.handle == handle)
-    item_id = connection.execute(named.where(*where)).scalar_one_or_none()
-    if item_id is None:
-        raise NotFoundError(f"the dataset {dataset.name!r} has no item {handle!r}")
-    return str(item_id)
+    with store.reading(dataset, person) as (connection, row, _):
+        where = (*_of(queue_items, row, person), queue_items.c.handle == handle)
+        return _only(connection, named.where(*where), row, handle)
 
 
-def handle_of(connection: Connection, dataset: DatasetRow, reviewer: str, item_id: str) -> str:
+def handle_of(store: Store, dataset: str, person: str, item_id: str) -> str:
     """Return what a person's browser calls an item.
 
     Raises:
         NotFoundError: the item is not in the person's list.
     """
-    position = position_of(connection, dataset, item_id)
-    where = (*_of(queue_items, dataset, reviewer), queue_items.c.position == position)
-    handle = connection.execute(select(queue_items.c.handle).where(*where)).scalar_one_or_none()
-    if handle is None:
-        raise NotFoundError(f"the dataset {dataset.name!r} has no item {item_id!r}")
-    return str(handle)
+    with store.reading(dataset, person) as (connection, row, _):
+        position = position_of(connection, row, item_id)
+        where = (*_of(queue_items, row, person), queue_items.c.position == position)
+        return _only(connection, select(queue_items.c.handle).where(*where), row, item_id)
 
 
-def counts(connection: Connection, dataset: DatasetRow, reviewer: str) -> dict[Status, int]:
+def _only(connection: Connection, query: Select[tuple[str]], dataset: DatasetRow, name: str) -> str:
+    """Return what a query finds of the item that somebody calls so."""
+    found = connection.execute(query).scalar_one_or_none()
+    if found is None:
+        raise NotFoundError(f"the dataset {dataset.name!r} has no item {name!r}")
+    return str(found)
+
+
+def counts(store: Store, dataset: str, person: str) -> dict[Status, int]:
     """Return how many items of a person's list are in each status under that person."""
-    annotator = annotators_of(connection, dataset.id).get(reviewer)
-    own = and_(
-        annotated.c.dataset_id == queue_items.c.dataset_id,
-        annotated.c.position == queue_items.c.position,
-        annotated.c.annotator_id == (-1 if annotator is None else annotator.id),
-    )
-    status = func.coalesce(annotated.c.status, Status.NOT_ANNOTATED.value)
-    rows = connection.execute(
-        select(status, func.count())
-        .select_from(queue_items.outerjoin(annotated, own))
-        .where(*_of(queue_items, dataset, reviewer))
-        .group_by(status)
-    )
-    return {Status(name): n for name, n in rows}
-
-
-def rename_person(connection: Connection, dataset: DatasetRow, name: str, new: str) -> None:
-    """Move a list to another name; who has a list under that name keeps that one."""
-    has_list = connection.execute(select(queues).where(*_of(queues, dataset, new))).first()
-    if has_list:
-        forget_person(connection, dataset, name)
-        anew = update(queues).where(*_of(queues, dataset, new))
-        connection.execute(anew.values(basis=""))
-        return
-    for table in (queues, queue_items):
-        moved = update(table).where(*_of(table, dataset, name))
-        connection.execute(moved.values(reviewer=new))
-
-
-def forget_person(connection: Connection, dataset: DatasetRow, name: str) -> None:
-    """Delete a person's list."""
-    for table in (queues, queue_items):
-        connection.execute(delete(table).where(*_of(table, dataset, name)))
+    with store.reading(dataset, person) as (connection, row, _):
+        annotator = annotators_of(connection, row.id).get(person)
+        own = and_(
+            annotated.c.dataset_id == queue_items.c.dataset_id,
+            annotated.c.position == queue_items.c.position,
+            annotated.c.annotator_id == (-1 if annotator is None else annotator.id),
+        )
+        status = func.coalesce(annotated.c.status, Status.NOT_ANNOTATED.value)
+        rows = connection.execute(
+            select(status, func.count())
+            .select_from(queue_items.outerjoin(annotated, own))
+            .where(*_of(queue_items, row, person))
+            .group_by(status)
+        )
+        return {Status(name): n for name, n in rows}
 
 
 def _of(table: Table, dataset: DatasetRow, reviewer: str) -> list[ColumnElement[bool]]:
