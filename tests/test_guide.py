@@ -251,7 +251,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "eiffel.txt": "The Eiffel Tower in Paris was finished in March 1889.",
         "paris.txt": "Paris has 2.1 million inhabitants.",
         "guidelines.md": "# Guidelines\n\nMark what no passage says.",
-        "questions.json": blocks("campaigns", "text")[0],
+        "questions.json": next(block for block in blocks("campaigns", "text") if block[0] == "{"),
         "contract.toml": blocks("detector-span-model", "toml")[0],
         "memory.jsonl": "".join(
             f'{{"text": "It has {n} steps.", "entities": ["Eiffel Tower"], "at": {time.time()}}}\n'
