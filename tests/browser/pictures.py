@@ -1,7 +1,7 @@
 """The pictures in README and guide: the pages as this browser shows them, light and dark.
 
-`make pictures` takes them anew, each in the test that comes by what it shows, and notes the menu that
-each shows, which `test_picture_menus.py` holds against the app's.
+`make pictures` takes them anew, each in the test that comes by what it shows, and notes the menu
+that each shows, which `test_picture_menus.py` holds against the app's.
 """
 
 from __future__ import annotations

@@ -240,7 +240,7 @@ def _gate() -> Iterator[str]:
     rows = {
         (rate, paired): (reviews, more, none) for rate, paired, reviews, more, none in gate["rows"]
     }
-    yield "| rate | reviews on each side, mean | between two datasets | between two models, paired |"
+    yield "| rate | mean reviews on each side | between two datasets | between two models, paired |"
     yield "| --- | --- | --- | --- |"
     for rate in dict.fromkeys(rate for rate, _ in rows):
         reviews, *apart = rows[rate, False]
