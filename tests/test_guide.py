@@ -16,6 +16,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
+from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -251,7 +252,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "eiffel.txt": "The Eiffel Tower in Paris was finished in March 1889.",
         "paris.txt": "Paris has 2.1 million inhabitants.",
         "guidelines.md": "# Guidelines\n\nMark what no passage says.",
-        "questions.json": blocks("campaigns", "text")[0],
+        "questions.json": next(block for block in blocks("campaigns", "text") if block[0] == "{"),
         "contract.toml": blocks("detector-span-model", "toml")[0],
         "memory.jsonl": "".join(
             f'{{"text": "It has {n} steps.", "entities": ["Eiffel Tower"], "at": {time.time()}}}\n'
@@ -503,6 +504,54 @@ def test_a_page_is_found_by_what_its_readers_call_its_subject(
 ) -> None:
     done = run_here(["guide", "--search", words], tmp_path, environment(tmp_path))
     assert done.stdout.split()[0] == topic, done.stdout
+
+
+# What people ask in their first week, in the words that they type, and where the answer is.
+QUESTIONS = {
+    # a researcher
+    "score RAGTruth": {"formats"},
+    "sample size": {"rates"},
+    "inter-annotator agreement": {"campaigns"},
+    "kappa": {"campaigns", "rates"},
+    "soft labels": {"words"},
+    "offset unicode": {"words", "formats"},
+    "p-value": {"rates", "bench"},
+    "reproduce": {"install"},
+    # who builds a RAG pipeline
+    "detector German RAG": {"detectors"},
+    "8B": {"detectors"},
+    "thumbs rate": {"traces"},
+    "compare two prompts": {"three-people", "measuring"},
+    "GitHub Actions": {"measuring"},
+    "cost limit": {"models"},
+    "rate limit": {"models"},
+    "own detector": {"detectors", "python"},
+    # who leads a campaign
+    "two people": {"campaigns"},
+    "who is behind": {"campaigns"},
+    "attention check": {"campaigns"},
+    "guidelines": {"campaigns"},
+    "shortcut": {"keys", "review"},
+    # who runs the server
+    "delete person": {"privacy"},
+    "PostgreSQL": {"team"},
+    "air-gapped": {"privacy"},
+}
+
+
+@pytest.mark.parametrize(("words", "topics"), QUESTIONS.items(), ids=str)
+def test_a_question_of_the_first_week_finds_its_answer_on_the_first_two_pages(
+    words: str, topics: set[str]
+) -> None:
+    assert topics & {found.page.topic for found in search_guide(words)[:2]}
+
+
+def test_no_text_names_a_version_that_there_is_not() -> None:
+    now = tuple(map(int, re.findall(r"\d+", version("spanlab"))[:2]))
+    sources = [*FOLDER.glob("*.md"), *FOLDER.parent.rglob("*.py")]
+    for path in sources:
+        for named in re.findall(r"since (?:version )?(\d+\.\d+)", path.read_text("utf-8")):
+            assert tuple(map(int, named.split("."))) <= now, (path, named)
 
 
 def test_a_search_that_finds_nothing_says_so(tmp_path: Path) -> None:

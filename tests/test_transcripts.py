@@ -32,10 +32,13 @@ ELSEWHERE = {  # blocks of no terminal, by their first lines: what runs them, or
     ("api", "Traces go into 'rag'"): "walks/test_first_quarter.py",
     ("adding", '[project.entry-points."spanlab.detectors"]'): "test_other_package.py",
     ("bench", 'data = ["../data"]          # paths are relative to the plan'): "test_guide.py",
+    ("campaigns", " 1 import"): "a drawing",
     ("campaigns", "{"): "test_guide.py",
+    ("detectors", "answers with passages?"): "a drawing",
     ("formats", "{"): "test_guide.py",
     ("install", "python3 -m venv"): "test_wheel.py installs the wheel",
     ("measuring", "jobs:"): "runs on GitHub; its command is run by test_guide.py",
+    ("measuring", "   "): "a drawing",
     ("rates", "rate = mean(y)"): "a formula",
     ("detector-span-model", 'system = "You name the spans of an answer'): "test_guide.py",
     ("detector-encoder", "spanlab encoder train reviewed.jsonl"): "needs torch: make test-torch",
@@ -48,12 +51,14 @@ ELSEWHERE = {  # blocks of no terminal, by their first lines: what runs them, or
     ("integrations", "[{'grounded': "): "make test-peers",
     ("integrations", "from inspect_ai import"): "make test-peers",
     ("integrations", "grounded\n"): "make test-peers",
+    ("team", "browsers "): "a drawing",
     ("team", "SPANLAB_ALLOWED_HOSTS="): "test_guide.py reads its names",
     ("team", "SPANLAB_INVITE=yes"): "test_project.py reads which variables compose.yaml passes on",
     ("team", "# Caddyfile: TLS"): "configures Caddy, which is not installed",
     ("team", "# nginx\n"): "configures nginx, which is not installed",
     ("team", "# Caddyfile: two app processes"): "configures Caddy, which is not installed",
     ("team", "# nginx: sticky by address"): "configures nginx, which is not installed",
+    ("words", "item "): "a drawing",
 }
 
 

@@ -83,7 +83,7 @@ def bench(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
 ) -> None:
-    """Compare detectors on datasets: one table with controls, intervals and paired tests.
+    """Compare detectors on datasets: one table with baselines, intervals and paired tests.
 
     The same command resumes an interrupted run: finished cells stay as they are, and answers in the
     cache are not paid for again.

@@ -35,7 +35,7 @@ def _show(_summary: DatasetSummary, _names: Collection[str]) -> None:
     if not done:
         st.info(
             "No benchmark has been run yet: `spanlab bench --detector offline -o table` compares "
-            "a detector with controls on the samples, `spanlab bench --list` names more datasets.",
+            "a detector with baselines on the samples, `spanlab bench --list` names more datasets.",
             icon=":material/leaderboard:",
         )
         return
@@ -46,7 +46,7 @@ def _show(_summary: DatasetSummary, _names: Collection[str]) -> None:
     except UsageError as error:
         st.info(f"{plain(str(error))}: it is running, or is on another machine.")
         return
-    st.caption("Detectors and controls on datasets in files, not on the dataset above.")
+    st.caption("Detectors and baselines on datasets in files, not on the dataset above.")
     for result_table in table.results:
         if result_table.rows:
             show_table(result_table)

@@ -117,7 +117,7 @@ def backup(
     """Write all datasets, reviews, tuned prompts, tools.json and the memory into one file.
 
     People may go on working meanwhile: the file holds one moment. Roles, invitations and the log of
-    access are in it. Keys, jobs and answers of models are not. It is read back and compared by
+    access are in it. Keys, jobs and the reply cache are not. It is read back and compared by
     SHA-256 before it appears.
 
     \b
@@ -128,7 +128,7 @@ def backup(
     manifest = back_up(file)
     programs = counted(manifest.n_programs, "file") + " of tuned prompts"
     typer.echo(f"{file}: the database and {programs}, {file.stat().st_size:,} bytes", err=True)
-    typer.echo("not in it: keys, jobs and answers of models", err=True)
+    typer.echo("not in it: keys, jobs and the reply cache", err=True)
 
 
 def restore(

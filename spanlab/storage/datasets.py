@@ -323,8 +323,8 @@ def looks_in_words(
         return ()
     return (
         f"Of {counted(n_reviews, 'review')} by people, {n_looks:,} "
-        f"{'was' if n_looks == 1 else 'were'} made after looking at other people's marks (known "
-        "since version 1.1).",
+        f"{'was' if n_looks == 1 else 'were'} made after looking at other people's marks, as far "
+        "as this was recorded.",
     )
 
 

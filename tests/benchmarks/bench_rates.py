@@ -109,7 +109,9 @@ def main() -> None:
     }
     if _SHARED.is_dir() and (_DRAWS, _RUNS) == (2000, 200):  # what the guide says of them
         keep("rates", measured)
-    _gate()
+    gate = _gate()
+    if _RUNS == 200:
+        keep("gate", {"runs": _RUNS, "rows": gate})
 
 
 def _like_these(rng: np.random.Generator, items: int = 2_000) -> float:
@@ -219,11 +221,15 @@ def _learnt(rng: np.random.Generator, items: int = 240) -> float:
     return worst
 
 
-def _gate(items: int = 2_000) -> None:
+def _gate(items: int = 2_000) -> list[list[float | bool]]:
     """Print how often the gate fails in 200 runs: for five points more, and for no difference.
 
     Every run plans by its own pilot, as a user does: of 40 reviews of the old model.
+
+    Returns:
+        Rows of rate, whether two models are paired, mean reviews of each side, and both shares.
     """
+    rows: list[list[float | bool]] = []
     print(f"\ngate, {_RUNS} runs: rate | compared | mean reviews of each side | five points | none")
     for rate in (0.05, 0.1, 0.2):
         pilots = [_planned(rate, items, run) for run in range(_RUNS)]
@@ -233,9 +239,11 @@ def _gate(items: int = 2_000) -> None:
                 for run, n in enumerate(pilots):
                     records = two_models(items, (rate, new), seed=run)
                     failed[at] += not passes(records, n, run, paired=same)
+            rows.append([rate, same, float(np.mean(pilots)), *(count / _RUNS for count in failed)])
             shares = " | ".join(f"{count / _RUNS:.3f}" for count in failed)
             how = "two models, paired" if same else "two datasets"
             print(f"{rate} | {how} | {np.mean(pilots):.0f} | {shares}", flush=True)
+    return rows
 
 
 def _planned(rate: float, items: int, run: int) -> int:

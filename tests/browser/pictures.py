@@ -1,6 +1,7 @@
 """The pictures in README and guide: the pages as this browser shows them, light and dark.
 
-`make pictures` takes them anew, each in the test that comes by what it shows.
+`make pictures` takes them anew, each in the test that comes by what it shows, and notes the menu
+that each shows, which `test_picture_menus.py` holds against the app's.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from driving import idle
+from picture_menus import note_menu
 from PIL import Image
 from playwright.sync_api import Page, expect
 
@@ -33,6 +35,7 @@ def take_picture(page: Page, name: str, folder: Path) -> None:
         expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
         page.mouse.move(0, 0)
         target = _target(name, scheme, folder)
+        _note_menu(page, name)
         _image(page).save(target, "WEBP", **_encoding())
         shown = _SHOWN / target.name
         assert _size(target) == _size(shown) == (*SIZE, 1)
@@ -56,6 +59,7 @@ class MovingPicture:
 
     def save(self, name: str, folder: Path) -> None:
         """Write it no larger than a mebibyte, and look at the one that is shown."""
+        _note_menu(self._page, name)
         for scheme, (first, *others) in self._images.items():
             target = _target(name, scheme, folder)
             first.save(
@@ -86,6 +90,13 @@ def _show(page: Page, scheme: Literal["light", "dark"]) -> None:
     """Have a page drawn light or dark."""
     page.emulate_media(color_scheme=scheme)
     page.wait_for_function(_BRIGHT, arg=scheme == "dark")
+
+
+def _note_menu(page: Page, name: str) -> None:
+    """Note the entries of the menu that a kept picture shows."""
+    if "SPANLAB_PICTURES" in os.environ:
+        row = page.get_by_test_id("stTopNavLink").or_(page.get_by_test_id("stTopNavSection"))
+        note_menu(name, [text.split("\n")[-1] for text in row.all_inner_texts()])
 
 
 def _target(name: str, scheme: str, folder: Path) -> Path:

@@ -235,6 +235,26 @@ def _width() -> Iterator[str]:
         yield f"| {many} | {mean:.2f} | {lowest:.2f} |"
 
 
+def _gate() -> Iterator[str]:
+    """How often the gate fails, by what `bench_rates` kept."""
+    gate = figures("gate")
+    rows = {
+        (rate, paired): (reviews, more, none) for rate, paired, reviews, more, none in gate["rows"]
+    }
+    yield "| rate | mean reviews on each side | between two datasets | between two models, paired |"
+    yield "| --- | --- | --- | --- |"
+    for rate in dict.fromkeys(rate for rate, _ in rows):
+        reviews, *apart = rows[rate, False]
+        _, *together = rows[rate, True]
+        changes = (
+            f"rises from {_share(rate)} to {_share(rate + 0.05)}",
+            f"stays at {_share(rate)}",
+        )
+        for change, one, other in zip(changes, apart, together, strict=True):
+            yield f"| {change} | {reviews:,.0f} | {100 * one:.1f} % | {100 * other:.1f} % |"
+    yield f"\nEach row has {gate['runs']} runs, with 2,000 answers on each side."
+
+
 def _share(figure: float) -> str:
     return f"{figure:.3f}".removeprefix("0")
 
@@ -281,6 +301,7 @@ MAKERS: Mapping[str, Callable[..., Iterator[str]]] = {
     "coverage": _coverage,
     "detectors": _detectors,
     "entry": _entry,
+    "gate": _gate,
     "keys": _keys,
     "languages": _languages,
     "python": _python,
