@@ -47,7 +47,7 @@ _ESTIMATE = "spanlab.optimise.estimate"
 
 def page() -> None:
     """Draw the page."""
-    title("Optimise")
+    place = title("Optimise")
     if not tunable():
         st.info("No detector that is installed has prompts to tune.")
         return
@@ -55,7 +55,7 @@ def page() -> None:
     if not summaries:
         show_programs()
         return
-    summary = choose_dataset(summaries)
+    summary = choose_dataset(summaries, place)
     latest = latest_job("optimise", summary.name, summaries.values())
     # What was started here stands beside its button; earlier ones are what people come to see.
     started = latest if latest is not None and is_started_here(latest.id) else None

@@ -35,11 +35,11 @@ def help_pages() -> list[st.Page]:
 
 
 def _draw_guidelines() -> None:
-    common.head("Guidelines", "What reviewers of a dataset are asked to mark.", "campaigns")
+    place = common.head("Guidelines", "What reviewers of a dataset are asked to mark.", "campaigns")
     summaries = common.datasets_for("read guidelines of", Permission.SEE)
     if not summaries:
         return
-    summary = common.choose_dataset(summaries)
+    summary = common.choose_dataset(summaries, place)
     texts = summary.settings.guidelines
     if not texts:
         is_lead = common.has_page("campaign")

@@ -21,13 +21,13 @@ from spanlab.ui.tables import csv_button, show_table
 
 def page() -> None:
     """Draw the page."""
-    title("Campaign")
+    place = title("Campaign")
     with st.container():  # also where it is empty: what is open below keeps its place, and stays so
         show_news()
     summaries = datasets_for("lead", Permission.MANAGE)
     if not summaries:
         return
-    summary = choose_dataset(summaries)
+    summary = choose_dataset(summaries, place)
     report = campaign_of(summary, store())
     with errors_shown():
         overview = None if report is None else oversee(store(), summary.name, report=report)

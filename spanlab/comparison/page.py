@@ -58,19 +58,18 @@ _STEPS = (
 
 def page() -> None:
     """Draw the page."""
-    title("Compare")
+    place = title("Compare")
     summaries = datasets_for("compare", Permission.READ, versions=True)
     if not summaries:
         return
-    left, middle, right = st.columns([2, 2, 1], vertical_alignment="bottom")
-    with left:
-        summary = seen_summary(choose_dataset(summaries))
+    summary = seen_summary(choose_dataset(summaries, place))
     if not summary.annotators:
         st.info("Nobody has annotated this dataset yet: review it, or run a detector.")
         link("review", "Review it", icon=":material/edit_note:", dataset=summary.name)
         link("detect", "Run a detector", icon=":material/manage_search:", dataset=summary.name)
         return
-    with middle:
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    with left:
         reference = choose_annotator(
             summary.annotators,
             "Reference",

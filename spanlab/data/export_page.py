@@ -83,17 +83,12 @@ class _ExportFile:
 
 def page() -> None:
     """Draw the page."""
-    title("Export")
+    place = title("Export")
     summaries = datasets_for("export", Permission.EXPORT, versions=True)
     if not summaries:
         return
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
-    with left:
-        summary = seen_summary(choose_dataset(summaries))
-    with right:
-        names = choose_annotators(
-            summary.annotators, key=f"export-{summary.name}", label="Annotators"
-        )
+    summary = seen_summary(choose_dataset(summaries, place))
+    names = choose_annotators(summary.annotators, key=f"export-{summary.name}", label="Annotators")
     everybody = len(names) == len(summary.annotators)
     filled = _ask_filters(summary) | _ask_format()
     filled["annotators"] = () if everybody else tuple(names)

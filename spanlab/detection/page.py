@@ -50,11 +50,11 @@ _TRIED = 3  # items, before a full run
 
 def page() -> None:
     """Draw the page."""
-    title("Detect")
+    place = title("Detect")
     summaries = datasets_for("run detectors on", Permission.ADMINISTER)
     if not summaries:
         return
-    summary = choose_dataset(summaries)
+    summary = choose_dataset(summaries, place)
     show_news()
     st.caption(plain(_describe_progress(summary)))
     latest = latest_job("detect", summary.name, summaries.values())

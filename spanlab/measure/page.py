@@ -56,11 +56,11 @@ _POINTS: Final = 100  # of a share
 
 def page() -> None:
     """Draw the page."""
-    title("Measure")
+    place = title("Measure")
     summaries = datasets_for("measure", Permission.READ)
     if not summaries:
         return
-    summary = choose_dataset(summaries)
+    summary = choose_dataset(summaries, place)
     plan = summary.settings.measurement
     if plan is not None:
         with errors_shown():

@@ -32,9 +32,10 @@ def page() -> None:
     summaries = common.datasets_for("adjudicate", Permission.ADJUDICATE, untitled="Adjudicate")
     if not summaries:
         return
-    with common.editor_head():
+    head = common.editor_head()
+    summary = common.choose_dataset(summaries, head)
+    with head:
         with st.popover("Queue", icon=":material/tune:", width="content"):
-            summary = common.choose_dataset(summaries)
             author = ask_reviewer(summary)
             queue = _ask_queue(summary)
         described = st.empty()

@@ -63,9 +63,10 @@ def page() -> None:
     summaries = common.datasets_for("review", Permission.REVIEW, untitled="Review")
     if not summaries:
         return
-    with common.editor_head():
+    head = common.editor_head()
+    summary = common.choose_dataset(summaries, head)
+    with head:
         with st.popover("Queue", icon=":material/tune:", width="content"):
-            summary = common.choose_dataset(summaries)
             reviewer = ask_reviewer(summary)
             measured = choose_measurement(summary, reviewer)
             query = (choose_queue if measured is None else choose_sample)(

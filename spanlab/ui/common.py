@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from spanlab import doors
 from spanlab.formats.server_files import ServerFiles
+from spanlab.output.figures import counted
 from spanlab.schema import OWNER, Actor, DatasetSummary, Permission
 from spanlab.storage.datasets import open_store
 from spanlab.storage.store import Store
@@ -25,9 +26,16 @@ _CHOICE = "spanlab.dataset-choice"
 _INSTEAD = "spanlab.dataset-instead"
 _SEEN = "spanlab.formats"  # when those that this session has shown were made, by name
 _PAGES = "spanlab.pages"
+_SWITCHER = 300  # pixels, the width of the switcher of datasets
+_NAMED = 3  # languages that it names; of more it says how many there are
 _STYLE = """<style>
 .stMainBlockContainer { padding-top: 4.5rem; }
-.stMainBlockContainer h1 { font-size: 1.9rem; padding: 0 0 .75rem; }
+.stMainBlockContainer h1 { font-size: 1.9rem; padding: 0; }
+/* What a page is about and what it does stay in view where there is room for both. */
+@media (min-width: 50rem) and (min-height: 30rem) {
+    :has(> .st-key-page-head) { position: sticky; top: 3.75rem; z-index: 9;
+        background: light-dark(#fff, #171614); }
+}
 /* Long lines of code wrap: what scrolls sideways cannot be reached by keyboard. */
 .stMainBlockContainer [data-testid="stMarkdownContainer"] pre,
 .stMainBlockContainer [data-testid="stMarkdownContainer"] pre code {
@@ -36,6 +44,8 @@ _STYLE = """<style>
 .stMainBlockContainer h3 { font-size: 1.2rem; padding: 0 0 .25rem; }
 .stApp [data-testid="stCaptionContainer"] { color: inherit; opacity: .75; }
 .stApp [data-testid="stTable"] th { color: inherit; }
+/* The switcher is as high as the buttons beside it: the editor has the rest. */
+.st-key-editor-head [data-testid="stSelectbox"] [role="group"] { height: 2rem; min-height: 2rem; }
 /* The line above the editor stays one line: what it says of the queue gives way. */
 @media (min-width: 70rem) {
     .st-key-editor-head { flex-wrap: nowrap; }
@@ -109,19 +119,29 @@ def server_files() -> ServerFiles | None:
     return ServerFiles.offered(st.get_option("server.address"))
 
 
-def title(text: str) -> None:
-    """Draw a page's title, and below it what the page is for, with a link into the guide."""
+def title(text: str) -> DeltaGenerator:
+    """Draw a page's title, and below it what the page is for, with a link into the guide.
+
+    Returns:
+        The place at the upper right, which stays in view: for the switcher of datasets and for what
+        the page is there to do.
+    """
     page = next(page for page in doors.pages() if page.title == text)
-    head(text, page.about, page.topic)
+    return head(text, page.about, page.topic)
 
 
-def head(text: str, about: str, topic: str) -> None:
+def head(text: str, about: str, topic: str) -> DeltaGenerator:
     """Draw the title of a page that is not in the navigation's row, as ``title`` does."""
-    st.title(text, anchor=False)
+    with st.container(key="page-head", horizontal=True, vertical_alignment="center"):
+        st.title(text, anchor=False, width="content")
+        place = st.container(
+            horizontal=True, horizontal_alignment="right", vertical_alignment="center", gap="small"
+        )
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(about, width="content")
         page_link("guide", "Guide", icon=":material/menu_book:", topic=topic)
         _draw_steps(text)
+    return place
 
 
 def editor_head() -> DeltaGenerator:
@@ -147,12 +167,11 @@ def _draw_steps(page: str) -> None:
     before, after = [n for n in mine if n < number][-1:], [n for n in mine if n > number][:1]
     dataset = _read_wanted_dataset()
     query = {} if dataset is None else {_DATASET: dataset}
-    about = f"This page is step {number + 1} of {len(STEPS)} of a campaign."
     with st.container(key="page-steps", horizontal=True, width="content", gap="small"):
         for near, icon in ((before, ":material/arrow_back:"), (after, ":material/arrow_forward:")):
             for n in near:
                 name, of = STEPS[n]
-                page_link(of.lower(), f"{n + 1} {name}", icon=icon, about=about, **query)
+                page_link(of.lower(), f"{n + 1} {name}", icon=icon, **query)
 
 
 def style() -> None:
@@ -261,20 +280,39 @@ def datasets_for(
     return summaries
 
 
-def choose_dataset(summaries: Mapping[str, DatasetSummary]) -> DatasetSummary:
+def choose_dataset(
+    summaries: Mapping[str, DatasetSummary], place: DeltaGenerator
+) -> DatasetSummary:
     """Let people choose a dataset; the URL follows, and other pages start from it.
 
     Args:
         summaries: of ``datasets_for``, at least one.
+        place: the head of the page, where the switcher is.
     """
     names = list(summaries)
     # The box follows the URL, which a link from another page or the callback has set.
     st.session_state[_CHOICE] = _read_wanted_dataset() or names[0]
-    dataset_name = st.selectbox("Dataset", names, key=_CHOICE, on_change=_follow_choice)
+    dataset_name = place.selectbox(
+        "Dataset",
+        names,
+        key=_CHOICE,
+        on_change=_follow_choice,
+        format_func=lambda name: _describe_dataset(summaries[name]),
+        label_visibility="collapsed",
+        width=_SWITCHER,
+    )
     remember_dataset(dataset_name)
     shown_datasets = st.session_state.get(_SEEN, {})
     st.session_state[_SEEN] = {**shown_datasets, dataset_name: summaries[dataset_name].created}
     return summaries[dataset_name]
+
+
+def _describe_dataset(summary: DatasetSummary) -> str:
+    """Return a dataset's name with its size and languages, as the switcher lists it."""
+    langs = sorted(summary.languages)
+    of_langs = ", ".join(langs) if len(langs) <= _NAMED else f"{len(langs)} languages"
+    parts = [summary.name, counted(summary.n_items, "item"), of_langs]
+    return " · ".join(filter(None, parts))
 
 
 def _read_wanted_dataset() -> str | None:
