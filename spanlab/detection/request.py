@@ -22,7 +22,6 @@ from spanlab.output.notices import event_sender
 from spanlab.schema import AnnotatorKind, Name, QueueQuery, Status, unique
 from spanlab.schema.job_request import JobRequest
 from spanlab.schema.usage import CallLimits
-from spanlab.worklists import paging
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -289,6 +288,8 @@ def _only_failed_items(store: Store, request: RunRequest) -> RunRequest:
 
 def _failed_ids(store: Store, dataset: str, annotator: str) -> list[str]:
     query = QueueQuery(reviewer=annotator, status=Status.FAILED, limit=_PAGE)
+    from spanlab.worklists import paging  # which loads the database's library
+
     page = paging.page(store, dataset, query)
     ids = [row.item_id for row in page.rows]
     while page.next is not None:
