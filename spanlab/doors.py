@@ -76,6 +76,8 @@ class Export(NamedTuple):
         mime: their type.
         place: the function that writes it: records and an open binary stream become the number of
             items written. Empty for the formats of records.
+        in_record: the function that says whether a record has something for it, as
+            ``package.module:name``; empty where all have.
     """
 
     title: str
@@ -83,6 +85,7 @@ class Export(NamedTuple):
     ending: str = "jsonl"
     mime: str = "application/x-ndjson"
     place: str = ""
+    in_record: str = ""
 
 
 class Job(NamedTuple):

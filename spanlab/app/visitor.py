@@ -28,7 +28,8 @@ from spanlab.people.logins import (
     leaving_page,
     visitor,
 )
-from spanlab.schema import NOBODY, OWNER, Actor, Permission
+from spanlab.schema import NOBODY, OWNER, AccessToken, Actor, Permission
+from spanlab.storage.access_register import SOMEBODY
 from spanlab.storage.store import Store
 
 GUARDED = "X-Spanlab-Guarded"  # a header of requests that the guard has let through
@@ -209,13 +210,18 @@ def routes(open_store: Callable[[], Store]) -> list[Route]:
         invitation = await run_in_threadpool(lambda: open_store().access.invitation(link))
         if invitation is None and await knows(request):
             return RedirectResponse("/", 303, {"Cache-Control": "no-store"})
-        page = invitation_page(invitation, link, worker)
+        host = await run_in_threadpool(inviter, invitation)
+        page = invitation_page(invitation, link, worker, host)
         response = HTMLResponse(page, 404 if invitation is None else 200, HEADERS)
         if invitation is not None:  # what this browser is to be known by once it goes on
             secret = token_urlsafe(32)
             signed = await run_in_threadpool(lambda: sign(secret, link))
             response.set_cookie(_BROWSER, signed, max_age=3600, httponly=True, samesite="lax")
         return response
+
+    def inviter(invitation: AccessToken | None) -> str:
+        name = "" if invitation is None else open_store().access.actor(invitation.made_by).name
+        return "" if name == SOMEBODY else name
 
     async def knows(request: Request) -> bool:
         cookie = request.cookies.get(COOKIE)

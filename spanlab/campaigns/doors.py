@@ -14,13 +14,12 @@ ROOM = Room(
         Page(
             title="Campaign",
             icon="groups",
-            needs="MANAGE",
-            about="Set up a review by several people, follow it, and finish it.",
+            needs="READ",
+            about="Set up a review by several people, see how far they are, and finish it.",
             topic="campaigns",
             place="page:page",
             order=70,
             group="Team",
         ),
     ),
-    offers={"panels": {"progress": "progress_panel:PANEL"}},
 )

@@ -6,17 +6,19 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from spanlab.campaigns.invitations_panel import draw_invitations
+from spanlab.campaigns.people_panel import show_people
 from spanlab.campaigns.setup_form import draw_setup
 from spanlab.campaigns.steps import NextStep, next_step
 from spanlab.comparison.comparisons_panel import campaign_of
 from spanlab.data.dialogs_panel import ask, show_dialog
 from spanlab.people.entrance import describe_leaving, describe_return, let_in
-from spanlab.people.logins import has_login, in_days, invite_all
 from spanlab.people.overview import CampaignOverview, oversee, remind_table
 from spanlab.schema import DatasetSummary, Permission
 from spanlab.ui.common import choose_dataset, datasets_for, link, plain, store, title
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
-from spanlab.ui.tables import csv_button, show_table
+from spanlab.ui.session import seen_summary
+from spanlab.ui.tables import csv_button
 
 
 def page() -> None:
@@ -24,23 +26,30 @@ def page() -> None:
     place = title("Campaign")
     with st.container():  # also where it is empty: what is open below keeps its place, and stays so
         show_news()
-    summaries = datasets_for("lead", Permission.MANAGE)
+    summaries = datasets_for("lead", Permission.READ)
     if not summaries:
         return
     summary = choose_dataset(summaries, place)
+    if not store().may(Permission.MANAGE, summary.name):
+        with errors_shown():
+            seen = seen_summary(summary)
+            if (report := campaign_of(seen)) is not None:
+                show_people(seen, report, None)
+        return
     report = campaign_of(summary, store())
     with errors_shown():
         overview = None if report is None else oversee(store(), summary.name, report=report)
         step = next_step(summary, overview, _versions(summary))
         _draw_next(summary, step)
         with st.container():
-            if overview is not None and (overview.people or overview.invitations):
-                _draw_progress(overview)
+            if report is not None and overview is not None and overview.people:
+                st.subheader("Progress", anchor=False)
+                _draw_figures(overview)
+                _offer_actions(overview)
+                show_people(summary, report, overview)
         st.subheader("Set up", anchor=False)
         draw_setup(summary, step.part)
-        asked = step.part == "Invite people" or summary.name in st.session_state.get(_MADE, {})
-        with st.expander("**Invite people**", icon=":material/person_add:", expanded=asked):
-            _invite(summary.name)
+        draw_invitations(summary.name, expanded=step.part == "Invite people")
     show_dialog({summary.name: summary})
 
 
@@ -58,7 +67,7 @@ def _draw_next(summary: DatasetSummary, step: NextStep) -> None:
                 said = f"{label} now" if page_name == step.page else label
                 link(page_name, said, icon=f":material/{icon}:", dataset=dataset)
             if st.button(
-                "Save a version…",
+                "Save version…",
                 icon=":material/inventory_2:",
                 type="primary" if step.title == "save a version" else "tertiary",
                 key="campaign-snapshot",
@@ -74,68 +83,6 @@ _LINKS = {
     "measure": ("Measure", "straighten"),
     "export": ("Export", "download"),
 }
-
-
-_MADE = "campaign.invited"  # the text with the links that were made last, by dataset
-
-
-def _invite(dataset: str) -> None:
-    """Make a link for each of several people, with a text to send them."""
-    if not has_login():
-        st.markdown(
-            "Anybody who can reach this app may use all of it now. To invite people by links, "
-            "start it with `spanlab serve --invite`. No login provider is needed."
-        )
-        return
-    with st.form("campaign-invite", border=False):
-        names = st.text_area("Names, one a line", placeholder="Anna\nBen", max_chars=20_000)
-        left, middle, right = st.columns(3)
-        days = left.number_input(
-            "Days", 1, 3650, 14, help="The links stop working after this many days."
-        )
-        code = middle.text_input(
-            "Completion code", max_chars=100, help="Shown after enough items are done."
-        )
-        share = right.slider(
-            "Code after (% of items done)",
-            0,
-            100,
-            round(100 * store().settings(dataset).code_share),
-            help="The rest may be skipped. Applies to everybody in this dataset.",
-        )
-        if st.form_submit_button("Create links", type="primary"):
-            people = list(dict.fromkeys(filter(None, map(str.strip, names.splitlines()))))
-            if not people:
-                st.error("Enter at least one name.")
-            elif len(people) > _MOST:
-                st.error(f"{len(people)} names: at most {_MOST} links can be created at once.")
-            else:
-                end = in_days(int(days))
-                store().change_settings(
-                    dataset, lambda now: now.model_copy(update={"code_share": share / 100})
-                )
-                st.session_state[_MADE] = {dataset: invite_all(store(), dataset, people, end, code)}
-                st.rerun()  # the review plan, drawn above, offers them from now on
-    made = st.session_state.get(_MADE, {}).get(dataset)
-    if made:
-        st.success("Send each person their text. It is shown only until you close it.")
-        st.code(made, language=None, wrap_lines=True)
-        if st.button("Close", icon=":material/close:"):
-            del st.session_state[_MADE]
-            st.rerun()
-
-
-_MOST = 200  # links made at once
-
-
-def _draw_progress(overview: CampaignOverview) -> None:
-    """Draw how far people are, and what a lead does about them."""
-    st.subheader("Progress", anchor=False)
-    if overview.people:
-        _draw_figures(overview)
-        _offer_actions(overview)
-    for table in overview.tables():
-        show_table(table, icon=":material/group:")
 
 
 def _draw_figures(overview: CampaignOverview) -> None:
@@ -170,7 +117,7 @@ def _offer_actions(overview: CampaignOverview) -> None:
         if reminded.rows:
             n_people = len(reminded.rows)
             people_have = "1 person has" if n_people == 1 else f"{n_people} people have"
-            csv_button(reminded, f"people to remind: {people_have} items remaining")
+            csv_button(reminded, f"{people_have} not finished.")
 
 
 def _take_back(dataset: str, people: Sequence[str]) -> None:

@@ -41,7 +41,15 @@ from spanlab.scoring.findings import (
 from spanlab.storage.store import Store
 from spanlab.text.labels import disagreement
 from spanlab.ui.choose_annotators import choose_annotator, choose_annotators
-from spanlab.ui.common import choose_dataset, datasets_for, link, plain, title
+from spanlab.ui.common import (
+    choose_dataset,
+    datasets_for,
+    has_page,
+    link,
+    plain,
+    switch_page,
+    title,
+)
 from spanlab.ui.counts import sort_by_kind
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.panels import Panel, panels
@@ -58,6 +66,8 @@ _STEPS = (
 
 def page() -> None:
     """Draw the page."""
+    if st.query_params.get("view") == "Progress" and has_page("campaign"):  # a tab of 1.0
+        switch_page("campaign", st.query_params.get("dataset"))
     place = title("Compare")
     summaries = datasets_for("compare", Permission.READ, versions=True)
     if not summaries:

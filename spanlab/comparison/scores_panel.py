@@ -30,7 +30,7 @@ from spanlab.ui.common import plain
 from spanlab.ui.dots import HEAT, INK, best, ranked
 from spanlab.ui.tables import csv_button, show_chart, show_grid, show_table
 
-_MAIN = ("iou", "corr", "max_iou", "f1")
+_MAIN = ("iou", "f1", "span_f1")  # the rest is shown on request
 _MOST = 20  # people, and others, in a chart
 _MOST_PER_LANGUAGE = 5  # in each of its small charts
 _MOST_CURVES = 7  # that can be told apart
@@ -78,9 +78,8 @@ def show_scores(comparison: DatasetComparison, names: Collection[str]) -> None:
             icon=":material/group:",
         )
         return
-    metric, per_language = _choose_metric(scores)
+    metric, columns, per_language = _choose_metric(scores)
     st.caption(SCORES[metric].about)
-    columns = _MAIN if metric in _MAIN else (*_MAIN, metric)
     table = ranked(score_table(scores, columns, metric))
     show_grid(table, "Mean scores per annotator over all languages, with 95 % intervals")
     if not all(isinstance(row[3], MeanInterval) for row in table.rows):
@@ -99,20 +98,24 @@ def show_scores(comparison: DatasetComparison, names: Collection[str]) -> None:
         _show_labels(comparison.reference or "", labels)
 
 
-def _choose_metric(scores: Sequence[ScoredAnnotator]) -> tuple[str, bool]:
-    """Ask for the metric, and whether its chart is divided by language."""
+def _choose_metric(scores: Sequence[ScoredAnnotator]) -> tuple[str, Sequence[str], bool]:
+    """Ask for the metric drawn, which others are shown, and whether languages are apart."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        metric = st.segmented_control(
+        place = st.container(width="content")
+        shows_all = st.toggle("More scores", key="spanlab.scores.more")
+        columns = (*_MAIN, *(name for name in METRICS if name not in _MAIN))
+        columns = columns if shows_all else _MAIN
+        metric = place.segmented_control(
             "Score",
-            METRICS,
+            columns,
             default="iou",
             required=True,
             format_func=lambda name: SCORES[name].title,
-            key="spanlab.metric",
+            key=f"spanlab.metric{'.all' * shows_all}",
         )
         languages = {row.lang for score in scores for row in score.report.languages}
         per_language = len(languages) > 1 and st.toggle("Per language", key="spanlab.per-language")
-    return metric, per_language
+    return metric, columns, per_language
 
 
 def _is_opened(label: str, icon: str) -> bool:

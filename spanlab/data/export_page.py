@@ -12,9 +12,11 @@ from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from spanlab.base.errors import InputError
 from spanlab.data.export_choice import BINARY, CSV_FORMATS, FORMATS, REPORT, ExportChoice
@@ -32,6 +34,7 @@ from spanlab.formats.server_files import ServerFiles
 from spanlab.output.figures import counted
 from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary, Permission, Status
 from spanlab.schema.progress import PlanProgress
+from spanlab.scoring.annotators import analyses_with_data
 from spanlab.storage.datasets import plan_of
 from spanlab.storage.sight import Sight
 from spanlab.storage.store import Store
@@ -43,9 +46,9 @@ from spanlab.ui.session import seen_store, seen_summary
 
 _READY = "spanlab.export-file"
 _GRID = """<style>
-.st-key-export-format [role=radiogroup] { display: grid; gap: .6rem 1.5rem;
+[class*="st-key-export-format"] [role=radiogroup] { display: grid; gap: .6rem 1.5rem;
   grid-template-columns: repeat(auto-fill, minmax(min(20rem, 100%), 1fr)); }
-.st-key-export-format [role=radiogroup] > * { margin: 0; }
+[class*="st-key-export-format"] [role=radiogroup] > * { margin: 0; }
 </style>"""
 _NAMED = 4  # annotators whose missing items are said one by one
 _LARGE = 500 << 20  # bytes from which on the browser is not the best way
@@ -88,9 +91,11 @@ def page() -> None:
     if not summaries:
         return
     summary = seen_summary(choose_dataset(summaries, place))
-    names = choose_annotators(summary.annotators, key=f"export-{summary.name}", label="Annotators")
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
+        names = choose_annotators(summary.annotators, key=f"export-{summary.name}")
     everybody = len(names) == len(summary.annotators)
-    filled = _ask_filters(summary) | _ask_format()
+    filled = _ask_filters(summary) | _ask_format(summary, row)
     filled["annotators"] = () if everybody else tuple(names)
     choice = ExportChoice.checked(filled)
     _say_contents(summary, names)
@@ -141,23 +146,55 @@ def _ask_filters(summary: DatasetSummary) -> dict[str, Any]:
     return filled
 
 
-def _ask_format() -> dict[str, Any]:
-    """Ask for the format, as a grid, and for what only one of them has."""
+def _ask_format(summary: DatasetSummary, row: DeltaGenerator) -> dict[str, Any]:
+    """Ask for the kind of file, for the format as a grid, and for what only one of them has."""
     st.html(_GRID)
-    format = st.radio(
-        "Format",
-        list(FORMATS),
-        format_func=lambda name: FORMATS[name].title,
-        captions=[format.about for format in FORMATS.values()],
-        width="stretch",
-        key="export-format",
-    )
+    idle = _idle_once(summary.name, summary.fingerprint, seen_store(summary))
+    with row:
+        kind = st.segmented_control(
+            "File", list(_KINDS), default="Labels", required=True, key="export-kind"
+        )
+        lacking = [FORMATS[name].title for name in _KINDS[kind] if name in idle]
+        listed = lacking and st.toggle(
+            f"Also {', '.join(lacking)} (the first items have nothing for it)",
+            key=f"export-idle-{kind}",
+        )
+    names = [name for name in _KINDS[kind] if listed or name not in idle]
+    if len(names) == 1:
+        (format,) = names
+        st.caption(f"{FORMATS[format].title}: {FORMATS[format].about}")
+    else:
+        format = st.radio(
+            "Format",
+            names,
+            format_func=lambda name: FORMATS[name].title,
+            captions=[FORMATS[name].about for name in names],
+            width="stretch",
+            key=f"export-format-{kind}",
+        )
     format_options = {}
     if format == "averitec":
         format_options = ask(ExportChoice, "export", "repeat_pairs")
     elif format in CSV_FORMATS:
         format_options = ask(ExportChoice, "export", "raw")
     return {"format": format, **format_options}
+
+
+_LABELS = ("spanlab", "csv", "parquet", "huggingface", "labelstudio", "claims")
+_KINDS = {
+    "Labels": _LABELS,
+    "HTML report": (REPORT,),
+    "A task's form": tuple(name for name in FORMATS if name not in {*_LABELS, REPORT}),
+}
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _idle_once(dataset: str, fingerprint: tuple[object, ...], _store: Store) -> frozenset[str]:
+    """Return the formats for which the dataset's first items have nothing."""
+    tests = {
+        name: resolve_name(format.in_record) for name, format in FORMATS.items() if format.in_record
+    }
+    return frozenset(tests) - analyses_with_data(_store, dataset, tests)
 
 
 def _say_contents(summary: DatasetSummary, names: Sequence[str]) -> None:

@@ -258,7 +258,7 @@ def _span_scores(comparison: DatasetComparison) -> str:
     title = f"Scores against {comparison.reference}, means over languages with 95 % intervals"
     if len(people) > _PEOPLE:
         title += f"; of {len(people):,} people the best {_PEOPLE}"
-    return as_html(score_table(shown, ("iou", "corr", "f1"), "iou", title))
+    return as_html(score_table(shown, ("iou", "f1", "span_f1"), "iou", title))
 
 
 def _best_first(scores: Sequence[ScoredAnnotator]) -> list[ScoredAnnotator]:

@@ -276,6 +276,7 @@ class DetectorEntry:
         fit: where the function stands that lets it learn from the reviews of a dataset, as
             ``package.module:name``; ``detection.fits.learn`` says what it takes. None if it does
             not learn; otherwise its options are ``FitOptions``.
+        baseline: whether it is there to compare others with; the page Detect folds it.
         preset: the choice under which the page Detect offers it before all others; mostly none.
     """
 
@@ -299,6 +300,7 @@ class DetectorEntry:
     batches: bool = False
     title: str = ""
     preset: str = ""
+    baseline: bool = False
     fit: str | None = None
 
     @property

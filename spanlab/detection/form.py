@@ -81,7 +81,7 @@ _PRESET = "spanlab.detect.preset"
 def _offer_presets() -> None:
     """Offer the few choices that fit most runs; a choice of one's own is none of them."""
     offered = presets()
-    chosen = [name for name in installed() if st.session_state.get(kept(f"detect.{name}")["key"])]
+    chosen = [name for name in installed() if _is_chosen(name)]
     st.session_state[_PRESET] = next(
         (title for title, name in offered.items() if chosen == [name]), None
     )
@@ -117,10 +117,19 @@ def _take_preset() -> None:
 def _ask_detectors() -> tuple[tuple[str, ...], dict[str, JsonValue]]:
     names: list[str] = []
     offered = sorted(installed().items(), key=lambda named_entry: _group_number(named_entry[1]))
-    with st.expander(f"All {len(offered)} detectors", key="detectors", icon=":material/checklist:"):
+    n_rare = sum(_is_rare(entry) for _, entry in offered)
+    with st.expander(
+        f"All {len(offered) - n_rare} detectors", key="detectors", icon=":material/checklist:"
+    ):
+        shown = st.toggle(
+            f"And {n_rare} more: baselines, and those that need a checkpoint or another package",
+            **kept("detect.rare"),
+        )
         for group, members in groupby(offered, lambda named_entry: _group_number(named_entry[1])):
-            st.markdown(f"**{_GROUPS[group]}**")
-            names += [name for name, entry in members if _offer(name, entry)]
+            common = [one for one in members if shown or not _is_rare(one[1]) or _is_chosen(one[0])]
+            if common:
+                st.markdown(f"**{_GROUPS[group]}**")
+            names += [name for name, entry in common if _offer(name, entry)]
     options: dict[str, JsonValue] = {}
     for name in names:
         options |= options_form(name, "detect")
@@ -132,6 +141,15 @@ _GROUPS = (*(f"Needs {group}" for group in GROUPS), "Cannot be used")
 
 def _group_number(entry: DetectorEntry | BrokenDetector) -> int:
     return len(GROUPS) if isinstance(entry, BrokenDetector) else GROUPS.index(entry.group)
+
+
+def _is_rare(entry: DetectorEntry | BrokenDetector) -> bool:
+    """Say whether most people have no use for a detector: it is shown on request."""
+    return isinstance(entry, BrokenDetector) or entry.baseline or bool(entry.required)
+
+
+def _is_chosen(name: str) -> bool:
+    return bool(st.session_state.get(kept(f"detect.{name}")["key"]))
 
 
 def _offer(name: str, entry: DetectorEntry | BrokenDetector) -> bool:

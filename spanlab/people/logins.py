@@ -25,11 +25,14 @@ COOKIE: Final = "spanlab_invitation"  # what an accepted link becomes in the bro
 _HEAD: Final = """<!doctype html><html lang="en"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>spanlab</title><style>
 :root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }
-main { max-width: 34rem; margin: 18vh auto; padding: 0 1.5rem; }
-h1 { font-size: 1.6rem; }
+body { margin: 0; background: light-dark(#fff, #171614); color: light-dark(#26211b, #f3efe9); }
+header { padding: 1rem 1.5rem; font-weight: 700; border-bottom: 1px solid #80849559; }
+header mark { background: #f3b37a; border-bottom: 3px solid #b85500; padding: 0 .2rem; }
+main { max-width: 34rem; margin: 12vh auto; padding: 0 1.5rem; }
+h1 { font-size: 1.9rem; }
 button { font: inherit; padding: .5rem 1.5rem; border: 0; border-radius: .5rem;
   background: #b85500; color: #fff; }
-</style><main>"""
+</style><header><mark>span</mark> lab</header><main>"""
 _ALL: Final = "all datasets"
 
 
@@ -169,34 +172,60 @@ def invite(
 
 
 def invite_all(
-    store: Store, dataset: str, names: Sequence[str], expires: datetime, code: str = ""
+    store: Store,
+    dataset: str,
+    names: Sequence[str],
+    expires: datetime,
+    code: str = "",
+    role: Role = Role.ANNOTATOR,
 ) -> str:
-    """Invite several people to annotate a dataset, and return a text for each with a link.
+    """Invite several people to a dataset, and return a text for each with a link.
 
     Args:
         store: the annotation database, bound to the person who invites.
         dataset: the dataset to which they invite.
-        names: of the people; all are checked before the first link is made.
+        names: of the people, empty for a link of nobody in particular; all are checked before the
+            first link is made.
         expires: when the invitations end.
         code: see ``invite``.
+        role: see ``invite``.
+
+    Returns:
+        The texts with an empty line between; the link alone for an empty name.
 
     Raises:
         AccessError, UsageError: as ``invite`` does.
     """
     kinds = summary_of(store, dataset).kinds
-    for name in names:
+    for name in filter(None, names):
         check_reviewer(kinds, name)
-    host = "" if store.actor is OWNER else f" by {store.actor.name}"
+    host = "" if store.actor is OWNER else store.actor.name
     texts = []
     for name in names:
-        link = invite(store, dataset, Role.ANNOTATOR, expires, label=name, code=code)
+        link = invite(store, dataset, role, expires, label=name, code=code)
         called = store.access.name_on(link.rpartition("=")[2])
-        texts.append(
-            f"{called}: you are invited{host} to mark what is wrong in answers of “{dataset}”, "
-            f"until {expires:%-d %B %Y}. Open this link, which is for you alone, in the browser in "
-            f"which you will work. Stored are your name, your marks and when you made them.\n{link}"
-        )
-    return "\n\n".join(texts)
+        text = f"{called}: {_invited(host, role, dataset, expires)} {_STORED}\n{link}"
+        texts.append(text if called else link)
+    return ("\n\n" if any(names) else "\n").join(texts)
+
+
+_TASKS: Final = {
+    Role.ANNOTATOR: "mark what is wrong in the answers of",
+    Role.ADJUDICATOR: "mark what is wrong, and decide where others disagree, in the answers of",
+    Role.VIEWER: "see what people marked in the answers of",
+    Role.LEAD: "lead",
+}
+_STORED: Final = (
+    "The link is for you alone: it works once, and then only in the browser in which you opened it."
+    " Your name, your marks with their dates, and the time that you spend on each item are saved."
+)
+
+
+def _invited(host: str, role: Role, dataset: str | None, expires: datetime) -> str:
+    """Say who invites somebody to what, and how long, in the text to send and on its page."""
+    to = _ALL if dataset is None else f"“{dataset}”"
+    by = f" by {host}" if host else ""
+    return f"you are invited{by} to {_TASKS[role]} {to}, until {expires:%-d %B %Y}."
 
 
 def invite_again(store: Store, token_id: str) -> str:
@@ -235,13 +264,14 @@ def leaving_page() -> str:
     )
 
 
-def invitation_page(invitation: AccessToken | None, link: str, worker: str) -> str:
+def invitation_page(invitation: AccessToken | None, link: str, worker: str, host: str = "") -> str:
     """Return the page of an invitation's link, as HTML without scripts.
 
     Args:
         invitation: the invitation of the link; None if it is not valid.
         link: the token in the link.
         worker: the person's id at a crowd platform; empty for none.
+        host: the name of who invites; empty if it is not known.
     """
     if invitation is None or invitation.expires is None:
         body = (
@@ -254,18 +284,13 @@ def invitation_page(invitation: AccessToken | None, link: str, worker: str) -> s
             f'<input type="hidden" name="{name}" value="{escape(value)}">'
             for name, value in (("to", link), ("worker", worker))
         )
+        to_what = _invited(host, invitation.role, invitation.dataset, invitation.expires)
         body = (
-            f"<h1>You are invited</h1><p>To {_named(invitation.dataset)}, as "
-            f"{invitation.role.value}. Access ends on {invitation.expires:%-d %B %Y, %H:%M} UTC. "
-            "The link works once, then only in this browser. Your name, your annotations with "
-            "their dates, and the time that you spend on each item are saved.</p>"
+            f"<h1>Welcome{escape(', ' * bool(invitation.label) + invitation.label)}</h1>"
+            f"<p>{escape(to_what[0].upper() + to_what[1:])}</p><p>{_STORED}</p>"
             f'<form method="post" action="{INVITATION}">{hidden}<button>Start</button></form>'
         )
     return f"{_HEAD}{body}</main>"
-
-
-def _named(dataset: str | None) -> str:
-    return "all datasets" if dataset is None else f"“{escape(dataset)}”"
 
 
 def in_days(days: int) -> datetime:

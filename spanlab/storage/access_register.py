@@ -44,6 +44,7 @@ from spanlab.storage.tables import (
 
 UNSAFE: Final = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")  # controls, halves of an emoji
 EMAIL: Final = "email:"  # before an address: a role for whoever proves to have it
+SOMEBODY: Final = "somebody"  # the name of who has none
 TokenKind = Literal["key", "invitation"]
 _SHOWN: Final = 12  # characters of a token that are its id
 _ENDED: Final = "ended login"  # the kind of a row that says so
@@ -491,7 +492,7 @@ def check_subject(subject: str, what: str = "subject") -> None:
 
 def _actor(connection: Connection, subject: str, email: str | None = None) -> Actor:
     rows = connection.execute(select(people.c.name).where(people.c.subject == subject))
-    name = rows.scalar_one_or_none() or "somebody"
+    name = rows.scalar_one_or_none() or SOMEBODY
     mine = [subject] if email is None else [subject, EMAIL + email.casefold()]
     granted: dict[int | None, set[Role]] = defaultdict(set)
     columns = (roles.c.dataset_id, roles.c.role)
@@ -517,7 +518,7 @@ def _free_name(connection: Connection, name: str, *, keeps: bool = True) -> str:
     count as the same: a stranger called “Αnna” with a Greek letter would be taken for Anna.
     """
     shown = "".join(c for c in normalize("NFKC", name) if category(c)[0] != "C" or c.isspace())
-    base_name = drawn(shown)[:100] or "somebody"
+    base_name = drawn(shown)[:100] or SOMEBODY
     now = _timestamp()
     invited = select(access_tokens.c.label).where(
         access_tokens.c.kind == "invitation",

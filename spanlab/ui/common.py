@@ -163,7 +163,12 @@ def _draw_steps(page: str) -> None:
     number = next((n for n, (_, of) in enumerate(STEPS) if of == page), None)
     if number is None:
         return
-    mine = [n for n, (_, of) in enumerate(STEPS) if of != page and has_page(of.lower())]
+    leads = actor().may_somewhere(Permission.MANAGE)  # on Campaign others see its progress alone
+    mine = [
+        n
+        for n, (_, of) in enumerate(STEPS)
+        if of != page and has_page(of.lower()) and (leads or of != "Campaign")
+    ]
     before, after = [n for n in mine if n < number][-1:], [n for n in mine if n > number][:1]
     dataset = _read_wanted_dataset()
     query = {} if dataset is None else {_DATASET: dataset}

@@ -51,9 +51,7 @@ def seen_summary(summary: DatasetSummary) -> DatasetSummary:
     name = ask_reviewer(summary)
     look = store().seen_by(summary.name, name)
     if not look.sight(summary.name).blind:
-        st.caption(
-            "Reviewed blind. You see what everybody marked: you have no item left to review."
-        )
+        st.caption("You see everyone's marks because you have no items left to review here.")
         return summary
     exception = ", and others on items that you have finished" * summary.settings.shown_when_done
     st.caption(

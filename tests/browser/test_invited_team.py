@@ -267,7 +267,7 @@ def _measure(server: Server, lead: Page, nora: Page) -> None:
 def _read_report(server: Server, lead: Page) -> None:
     """See the report in its frame: how often, which model, who reviewed."""
     lead.goto(_page(server, "export"))
-    lead.locator(".st-key-export-format").get_by_text("HTML report", exact=True).click()
+    lead.locator(".st-key-export-kind").get_by_text("HTML report", exact=True).click()
     report = lead.frame_locator("iframe[title='The report on ours']")
     expect(report.locator(".headline")).to_contain_text("of 100 answers", timeout=PATIENCE)
     for fact in ("small-model", "3 people (", "adjudicated by owner", "Krippendorff's alpha"):
@@ -407,7 +407,7 @@ def test_a_team_is_invited_reviews_adjudicates_measures_and_exports(
         _review_all(phone, server)
 
         lead.goto(_page(server, "compare"))
-        lead.get_by_text("You see what everybody marked").wait_for()
+        lead.get_by_text("You see everyone's marks").wait_for()
         _adjudicate(lead, server)
         _measure(server, lead, nora)
         _read_report(server, lead)

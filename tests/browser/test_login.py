@@ -160,8 +160,9 @@ def test_a_lead_gives_roles_and_makes_links_on_a_page_that_says_what_it_is_for(
     assert button and button["y"] + button["height"] <= top, "the table's toolbar would cover it"
     grant.click()
     lea.get_by_text("dan@example.org is annotator now").wait_for()
-    lea.get_by_role("tab", name="Invitations").click()
-    lea.get_by_role("textbox", name="Name").fill("Nora")
+    lea.get_by_role("link", name="Invite people without an account").click()
+    lea.get_by_text("Invite people", exact=True).click()
+    lea.get_by_role("textbox", name="Names, one a line").fill("Nora")
     lea.get_by_role("button", name="Create links").click()
     made = lea.locator("[data-testid='stCode']").first
     expect(made).to_contain_text("/invitation?to=")

@@ -138,7 +138,9 @@ def test_a_download_is_what_the_workflow_writes(
 ) -> None:
     """An export finishes and is whole."""
     page = visit("export", dataset=dataset)
-    page.get_by_text("Mu-SHROOM", exact=True).click()
+    idle(page)
+    page.get_by_text("A task's form", exact=True).click()
+    expect(page.get_by_text("Mu-SHROOM: Soft and hard labels")).to_be_visible(timeout=WAIT)
     # Gold labels, two persons: whose are meant has to be said.
     expect(page.get_by_test_id("stAlert")).to_contain_text("labels of one annotator", timeout=WAIT)
     page.get_by_role("button", name="Annotators: all 3").click()
@@ -175,3 +177,16 @@ def test_hostile_texts_run_nothing_on_any_page(visit: Callable[..., Page], store
         expect(page.locator(".counts .who").get_by_text(HOSTILE)).to_be_visible(timeout=WAIT)
         assert page.evaluate("window.ran") is None
         assert page.locator("img[onerror]").count() == 0
+
+
+def test_progress_is_on_campaign_and_the_address_of_1_0_leads_there(
+    visit: Callable[..., Page], dataset: str
+) -> None:
+    page = visit("compare", dataset=dataset, view="Progress")
+    expect(page.get_by_role("heading", name="Campaign", level=1)).to_be_visible(timeout=WAIT)
+    page.get_by_test_id("stButtonGroup").get_by_text("Labels").click()
+    expect(page.get_by_text("Spans by person and label").first).to_be_visible(timeout=WAIT)
+    assert f"dataset={dataset}" in page.url
+    go(page, page.url.replace("/campaign?", "/compare?"))
+    expect(page.get_by_role("tab", name="Agreement")).to_be_visible(timeout=WAIT)
+    assert page.get_by_role("tab", name="Progress").count() == 0

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from spanlab.comparison.page import _VIEWS
 from spanlab.data.export_choice import FORMATS
+from spanlab.data.export_page import _KINDS
 from spanlab.oplog.operations import AddSpan, CommentSpan, SentOperation, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status
 from spanlab.storage import Store
@@ -99,7 +100,12 @@ def test_files_hold_what_detectors_and_oneself_said(
     format: str, open_page: OpenPage, locked: Store
 ) -> None:
     app = open_page("export", dataset="mine", reviewer="Ada")
-    app.radio(key="export-format").set_value(format).run()
+    (kind,) = (kind for kind, names in _KINDS.items() if format in names)
+    app.segmented_control(key="export-kind").set_value(kind).run()
+    for toggle in app.toggle:
+        toggle.set_value(True).run()
+    if app.radio:
+        app.radio[0].set_value(format).run()
     app.button(key="make-export").click().run()
     assert SECRET.encode() not in sent(app)
     assert SECRET.encode() not in read(app)
@@ -115,7 +121,7 @@ def test_files_hold_what_detectors_and_oneself_said(
 def test_who_does_not_review_sees_and_exports_all(open_page: OpenPage, locked: Store) -> None:
     app = open_page("compare", dataset="mine", reviewer="Zoe", view="Items", item="second")
     assert SECRET.encode() in sent(app)
-    assert b"you have no item left to review" in sent(app)
+    assert b"you have no items left to review here" in sent(app)
     app = open_page("export", dataset="mine", reviewer="Zoe")
     app.button(key="make-export").click().run()
     assert SECRET.encode() in read(app)

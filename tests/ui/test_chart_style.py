@@ -129,7 +129,7 @@ def test_all_charts_have_few_ticks_room_at_the_edge_and_the_palette(
     open_page: OpenPage, datasets: Store
 ) -> None:
     def charts(view: str, dataset: str = "crowd", **chosen: object) -> list[dict[str, Any]]:
-        page = "measure" if view == "Models" else "compare"
+        page = {"Models": "measure", "Progress": "campaign"}.get(view, "compare")
         app = open_page(page, view=view, dataset=dataset)
         for key, value in chosen.items():
             app.session_state[f"spanlab.{key.replace('_', '-')}"] = value

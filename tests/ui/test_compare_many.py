@@ -76,7 +76,8 @@ def test_a_chart_has_the_best_people_and_all_detectors_and_no_legend_of_names(
     ("view", "control", "measure", "column"),
     [
         pytest.param("Scores", "spanlab.metric", "iou", "IoU", id="scores"),
-        pytest.param("Scores", "spanlab.metric", "corr", "Corr", id="another-score"),
+        pytest.param("Scores", "spanlab.metric", "span_f1", "Span F1", id="another-score"),
+        pytest.param("Scores", "spanlab.metric.all", "corr", "Corr", id="on-request"),
         pytest.param("Claims", "spanlab.claims.measure", "accuracy", "Accuracy", id="claims"),
     ],
 )
@@ -84,6 +85,9 @@ def test_a_table_of_scores_is_sorted_by_what_is_asked_for_and_people_come_last(
     open_page: OpenPage, many: Store, view: str, control: str, measure: str, column: str
 ) -> None:
     app = open_page("compare", view=view)
+    assert not {"Corr", "MaxIoU", "Recall"} & {*app.dataframe[0].value.columns}
+    if control.endswith(".all"):
+        app.toggle(key="spanlab.scores.more").set_value(True).run()
     app.segmented_control(key=control).set_value(measure).run()
     table = app.dataframe[0].value
     is_person = table["Kind"] == "person"

@@ -88,12 +88,18 @@ def test_each_detector_says_what_it_does_and_needs(
     labels = [box.label for box in app.checkbox]
     assert labels[0] == "Compares words `offline`"
     assert "Quotes what is wrong `ucsc-extract`" in labels
-    groups = [each.value for each in app.markdown if each.value.startswith("**Needs ")]
-    assert groups == [f"**Needs {group}**" for group in GROUPS]
+    assert not {"encoder", "veritrail-rag"} & {
+        label.split("`")[1] for label in labels if "`" in label
+    }
     shown = everything(app)
     assert "Needs a model, one call an item" in shown
     assert r"Cost per answer: up to 1 model call, 2,000 tokens" in shown
     assert app.button(key="start-run").disabled
+    app.toggle(key="spanlab.detect.rare").set_value(True).run()
+    groups = [each.value for each in app.markdown if each.value.startswith("**Needs ")]
+    assert groups == [f"**Needs {group}**" for group in GROUPS]
+    labels = [box.label for box in app.checkbox]
+    assert {"encoder", "veritrail-rag"} <= {label.split("`")[1] for label in labels if "`" in label}
 
 
 def test_a_preset_chooses_its_detector_and_another_choice_is_none_of_them(
@@ -241,7 +247,8 @@ def test_a_local_encoder_is_chosen_by_its_folder(
     folder = tiny_encoders.write(tmp_path / "tiny")
     item = Item(id="a", lang="en", answer="the tower of 1984")
     store.import_records("mine", [Record(item=item)])
-    app = open_page("detect").checkbox(key="spanlab.detect.encoder").check().run()
+    app = open_page("detect").toggle(key="spanlab.detect.rare").set_value(True).run()
+    app.checkbox(key="spanlab.detect.encoder").check().run()
     assert "No language model is used" in everything(app)
     assert app.button(key="start-run").disabled
     assert "'encoder' needs the option 'model'" in everything(app)
@@ -353,7 +360,7 @@ def test_a_detector_of_an_installed_package_is_offered_with_its_options_and_runs
 ) -> None:
     item = Item(id="a", answer="The NASA and the EU said NO.")
     store.import_records("mine", [Record(item=item)])
-    app = open_page("detect")
+    app = open_page("detect").toggle(key="spanlab.detect.rare").set_value(True).run()
     assert "marks words in capital letters. needs nothing." in everything(app).lower()
     assert "no module named" in everything(app).lower()
     app.checkbox(key="spanlab.detect.shouting").check().run()

@@ -14,7 +14,15 @@ from streamlit.testing.v1 import AppTest
 
 from spanlab.data.export_choice import ExportChoice
 from spanlab.data.exporting import export_dataset
-from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Claim,
+    Item,
+    Record,
+    Span,
+    Status,
+)
 from spanlab.storage import Store
 
 OpenPage = Callable[..., AppTest]
@@ -47,6 +55,17 @@ def exported(store: Store, format: str, *annotators: str) -> bytes:
 def timeless(file: bytes) -> bytes:
     """The bytes of a file without the time at which a report was made."""
     return re.sub(rb"<time.*?</time>", b"", file)
+
+
+def choose_format(app: AppTest, name: str) -> None:
+    """Take a kind of file, all of its forms, and the form."""
+    kinds = {"report": "HTML report", "mushroom": "A task's form", "averitec": "A task's form"}
+    kind = kinds.get(name, "Labels")
+    app.segmented_control(key="export-kind").set_value(kind).run()
+    for toggle in app.toggle:
+        toggle.set_value(True).run()
+    if kind != "HTML report":
+        app.radio(key=f"export-format-{kind}").set_value(name).run()
 
 
 def choose(app: AppTest, annotator: str | None) -> None:
@@ -84,7 +103,7 @@ def test_the_file_is_what_the_workflow_writes(
     """Users ask that the export of a large dataset finishes."""
     app = open_page("export")
     choose(app, annotator)
-    app.radio(key="export-format").set_value(format).run()
+    choose_format(app, format)
     app.button(key="make-export").click().run()
     path = app.session_state["spanlab.export-file"].path
     expected = exported(mine, format, *([annotator] if annotator else []))
@@ -96,7 +115,7 @@ def test_everybody_does_not_fit_into_a_mushroom_file(open_page: OpenPage, mine: 
     ben = Annotation(annotator="Ben", kind=AnnotatorKind.PERSON)
     mine.save_annotations("mine", [("a", ben)])
     app = open_page("export")
-    app.radio(key="export-format").set_value("mushroom").run()
+    choose_format(app, "mushroom")
     assert "one annotator" in app.error[0].value
     assert "Ann, Ben" in app.error[0].value
     assert app.button(key="make-export").disabled
@@ -112,7 +131,7 @@ def test_the_preview_is_the_beginning_of_the_file(open_page: OpenPage, mine: Sto
 
 def test_the_preview_of_a_report_is_the_report(open_page: OpenPage, mine: Store) -> None:
     app = open_page("export")
-    app.radio(key="export-format").set_value("report").run()
+    choose_format(app, "report")
     assert not app.code
     (frame,) = app.get("iframe")
     kind, _, data = frame.proto.src.partition(",")
@@ -126,7 +145,7 @@ def test_the_preview_of_a_large_report_has_its_figures_and_the_first_items(
     long = [Record(item=Item(id=f"i{n}", lang="en", answer="x" * 90_000)) for n in range(9)]
     store.import_records("mine", long)
     app = open_page("export")
-    app.radio(key="export-format").set_value("report").run()
+    choose_format(app, "report")
     (frame,) = app.get("iframe")
     shown = b64decode(frame.proto.src.partition(",")[2]).decode()
     assert len(shown) < 310_000
@@ -138,7 +157,7 @@ def test_another_choice_needs_another_file(open_page: OpenPage, mine: Store) -> 
     app = open_page("export")
     app.button(key="make-export").click().run()
     old = app.session_state["spanlab.export-file"].path
-    app.radio(key="export-format").set_value("labelstudio").run()
+    choose_format(app, "labelstudio")
     assert app.button(key="make-export").label == "Create file"
     assert not old.exists()
 
@@ -211,3 +230,27 @@ def test_only_some_states_languages_and_labels_go_out(open_page: OpenPage, mine:
     app.multiselect(key="spanlab.export-mine.state").set_value([Status.NOT_ANNOTATED]).run()
     app.button(key="make-export").click().run()
     assert "2 items, " in "".join(text.value for text in app.caption)
+
+
+def test_forms_that_the_data_have_nothing_for_are_offered_on_request(
+    open_page: OpenPage, mine: Store
+) -> None:
+    app = open_page("export")
+    formats = app.radio(key="export-format-Labels")
+    assert "Claims as CSV" not in formats.options
+    (toggle,) = app.toggle
+    assert toggle.label == "Also Claims as CSV (the first items have nothing for it)"
+    toggle.set_value(True).run()
+    assert "Claims as CSV" in app.radio(key="export-format-Labels").options
+    claim = Claim(text="She was born in Paris.", verdict="refuted")
+    mine.save_annotations(
+        "mine", [("a", Annotation(annotator="judge", kind=AnnotatorKind.DETECTOR, claims=(claim,)))]
+    )
+    app = open_page("export")
+    assert "Claims as CSV" in app.radio(key="export-format-Labels").options
+    assert not app.toggle
+    app.segmented_control(key="export-kind").set_value("A task's form").run()
+    assert app.radio[0].options == ["Mu-SHROOM", "AVeriTeC"]
+    assert [toggle.label.partition(" (")[0] for toggle in app.toggle] == [
+        "Also Verifier training data"
+    ]

@@ -161,6 +161,7 @@ FORMAT = FormatEntry(
         "Verdicts with questions and answers, as the task's evaluator reads them.",
         "json",
         "application/json",
+        in_record="spanlab.formats.known.claims:has_claims",
     ),
     order=100,
 )

@@ -315,6 +315,11 @@ def chunks(records: Iterable[Record]) -> Iterator[bytes]:
         yield _csv_bytes(lines)
 
 
+def has_claims(record: Record) -> bool:
+    """Say whether anyone has stated a claim, or rejected one."""
+    return any(annotation.claims or annotation.rejected_claims for annotation in record.annotations)
+
+
 def _cells(claim: Claim, item: Item, annotation: Annotation, *, rejected: bool) -> list[object]:
     source = claim.source
     return [
@@ -349,6 +354,12 @@ FORMAT = FormatEntry(
     title="Claims with labels (AVeriTeC)",
     reader=ClaimsReader,
     chunks=chunks,
-    export=Export("Claims as CSV", "One row per claim with its verdict.", "csv", "text/csv"),
+    export=Export(
+        "Claims as CSV",
+        "One row per claim with its verdict.",
+        "csv",
+        "text/csv",
+        in_record=f"{__name__}:has_claims",
+    ),
     order=80,
 )

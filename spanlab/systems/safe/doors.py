@@ -30,6 +30,7 @@ ROOM = Room(
             "zip",
             "application/zip",
             "verifier_data:zip_verifier_data",
+            "spanlab.systems.safe.panel:is_reasoned",
         )
     },
     offers={

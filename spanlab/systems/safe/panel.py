@@ -68,7 +68,7 @@ def _count_reasonings(
         return reasoning_results(_store, dataset, advance)
 
 
-def _is_reasoned(record: Record) -> bool:
+def is_reasoned(record: Record) -> bool:
     """Say whether an answer was reasoned by spanlab, or somebody has judged its steps."""
     return isinstance(record.item.meta.get("reasoning"), dict) or any(
         isinstance(step, ReasoningTraceStep)
@@ -77,4 +77,4 @@ def _is_reasoned(record: Record) -> bool:
     )
 
 
-PANEL = Panel("Reasoning", 60, _show, in_record=_is_reasoned)
+PANEL = Panel("Reasoning", 60, _show, in_record=is_reasoned)

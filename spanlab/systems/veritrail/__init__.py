@@ -114,6 +114,7 @@ def _baseline(name: str, title: str, what: str, options: type[ClaimOptions]) -> 
         prompts=("judge",),
         tuned_on="claims",
         estimate=_judging,
+        baseline=True,
     )
 
 

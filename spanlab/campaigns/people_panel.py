@@ -1,14 +1,15 @@
-"""How an annotation campaign goes: items by day, labels by person, agreement, times."""
+"""How the people of a campaign are doing: each of them, items by day, labels, agreement, times."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import NamedTuple
 
 import streamlit as st
 
-from spanlab.comparison.comparisons_panel import campaign_of
+from spanlab.people.overview import CampaignOverview, people_table
 from spanlab.people.progress import (
+    CampaignReport,
     agreement_over_time,
     agreement_table,
     day_table,
@@ -17,43 +18,58 @@ from spanlab.people.progress import (
     pace,
     pace_table,
 )
-from spanlab.schema import AnnotatorKind, DatasetSummary, Status
+from spanlab.schema import AnnotatorKind, DatasetSummary
 from spanlab.schema.progress import FinishedItem
 from spanlab.scoring.findings import progress_finding
 from spanlab.ui.charts import MOST_COLOURS
+from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import plain
-from spanlab.ui.panels import Panel
-from spanlab.ui.session import seen_store
+from spanlab.ui.session import seen_store, seen_summary
 from spanlab.ui.tables import show_table
 
 _MOST = 20  # people in a chart
 _NO_LOG = "Imported annotations do not say when they were made."
+_PEOPLE = "People"
 
 
-class _CampaignChoice(NamedTuple):
-    summary: DatasetSummary
+class _ProgressChoice(NamedTuple):
+    report: CampaignReport
     people: tuple[str, ...]
     finished: tuple[FinishedItem, ...]
 
 
-def show_campaign(summary: DatasetSummary, names: Collection[str]) -> None:
-    """Draw what those people among ``names`` have done, one view at a time."""
-    finished = tuple(
-        item for item in seen_store(summary).finished(summary.name) if item.annotator in names
+def show_people(
+    summary: DatasetSummary, report: CampaignReport, overview: CampaignOverview | None
+) -> None:
+    """Draw what people have done, one view at a time.
+
+    Args:
+        summary: of the dataset.
+        report: what they marked.
+        overview: how far each of them is, for the dataset's lead; None for anyone else.
+    """
+    names = list(_VIEWS) if overview is None else [_PEOPLE, *_VIEWS]
+    view = st.segmented_control(
+        "Show", names, default=names[0], required=True, key="spanlab.campaign"
     )
-    people = tuple(annotator.name for annotator in summary.annotators if annotator.name in names)
+    if overview is not None:
+        if view == _PEOPLE:
+            show_table(people_table(overview), icon=":material/group:")
+            return
+        summary = seen_summary(summary)
+    everyone = [one for one in summary.annotators if one.kind is AnnotatorKind.PERSON]
+    people = choose_annotators(everyone, key=f"campaign-{summary.name}", label="People")
+    done = seen_store(summary).finished(summary.name)
+    finished = tuple(item for item in done if item.annotator in people)
     if finding := progress_finding(finished):
         st.markdown(f"**{plain(finding)}**")
-    view = st.segmented_control(
-        "Show", list(_VIEWS), default="Items by day", required=True, key="spanlab.campaign"
-    )
-    _VIEWS[view](_CampaignChoice(summary, people, finished))
+    _VIEWS[view](_ProgressChoice(report, people, finished))
 
 
-def _draw_days(choice: _CampaignChoice) -> None:
+def _draw_days(choice: _ProgressChoice) -> None:
     table = day_table(choice.finished)
     if not table.rows:
-        _say_nothing("None of the annotators chosen has pressed Done in Review yet.")
+        _say_nothing("None of the people chosen has pressed Done in Review yet.")
         return
     st.caption(
         "Items that are done now, each on the day (UTC) on which its annotator last pressed Done. "
@@ -65,22 +81,20 @@ def _draw_days(choice: _CampaignChoice) -> None:
     show_table(table)
 
 
-def _draw_labels(choice: _CampaignChoice) -> None:
-    report = campaign_of(choice.summary)
-    if report is None:
-        return
-    labels = {person: counts for person, counts in report.labels.items() if person in choice.people}
+def _draw_labels(choice: _ProgressChoice) -> None:
+    labels = {
+        person: counts for person, counts in choice.report.labels.items() if person in choice.people
+    }
     if not labels:
-        _say_nothing("None of the annotators chosen is a person who has finished an item.")
+        _say_nothing("None of the people chosen is a person who has finished an item.")
         return
     show_table(label_table(labels), drawn=label_shares(labels, _MOST, MOST_COLOURS))
 
 
-def _draw_agreement(choice: _CampaignChoice) -> None:
-    report = campaign_of(choice.summary)
-    if report is None:
-        return
-    table = agreement_table(agreement_over_time(report.marks, choice.finished, choice.people))
+def _draw_agreement(choice: _ProgressChoice) -> None:
+    table = agreement_table(
+        agreement_over_time(choice.report.marks, choice.finished, choice.people)
+    )
     if not table.rows:
         _say_nothing(
             "Agreement over time needs items that two of the people chosen have finished, one of "
@@ -95,7 +109,7 @@ def _draw_agreement(choice: _CampaignChoice) -> None:
     show_table(table)
 
 
-def _draw_times(choice: _CampaignChoice) -> None:
+def _draw_times(choice: _ProgressChoice) -> None:
     paces = pace(choice.finished)
     if not paces:
         _say_nothing("No time has been measured yet for the people chosen.")
@@ -109,7 +123,7 @@ def _draw_times(choice: _CampaignChoice) -> None:
     show_table(pace_table(paces), drawn=pace_table(busiest))
 
 
-_VIEWS: dict[str, Callable[[_CampaignChoice], None]] = {
+_VIEWS: dict[str, Callable[[_ProgressChoice], None]] = {
     "Items by day": _draw_days,
     "Labels": _draw_labels,
     "Agreement over time": _draw_agreement,
@@ -119,14 +133,3 @@ _VIEWS: dict[str, Callable[[_CampaignChoice], None]] = {
 
 def _say_nothing(why: str) -> None:
     st.info(f"{why} {_NO_LOG}", icon=":material/event_available:")
-
-
-def _is_there(summary: DatasetSummary) -> bool:
-    """Say whether a person has finished anything."""
-    return any(
-        annotator.kind is AnnotatorKind.PERSON and annotator.counts.get(Status.DONE)
-        for annotator in summary.annotators
-    )
-
-
-PANEL = Panel("Progress", 70, show_campaign, is_there=_is_there)

@@ -1,0 +1,116 @@
+"""Inviting people to a dataset, and their links: new ones for other browsers, and their end."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import streamlit as st
+
+from spanlab.output.figures import counted
+from spanlab.people.logins import (
+    has_login,
+    in_days,
+    invite_again,
+    invite_all,
+    state_of,
+    token_table,
+)
+from spanlab.schema import AccessToken, Role
+from spanlab.ui.common import plain, store
+from spanlab.ui.messages import errors_shown, tell_after_rerun
+from spanlab.ui.tables import show_grid
+
+_MADE: Final = "campaign.invited"  # the text with the links that were made last, by dataset
+_GUESTS: Final = [role for role in Role if role is not Role.LEAD]
+_MOST: Final = 200  # links made at once
+
+
+def draw_invitations(dataset: str, *, expanded: bool) -> None:
+    """Draw the form that makes links, the texts to send, and all links of a dataset."""
+    made = st.session_state.get(_MADE, {}).get(dataset)
+    is_open = expanded or made is not None
+    with st.expander("**Invite people**", icon=":material/person_add:", expanded=is_open):
+        if not has_login():
+            st.markdown(
+                "Anybody who can reach this app may use all of it now. To invite people by links, "
+                "start it with `spanlab serve --invite`. No login provider is needed."
+            )
+            return
+        _ask(dataset)
+        if made:
+            st.success("Send each person their text. It is shown only until you close it.")
+            st.code(made, language=None, wrap_lines=True)
+            if st.button("Close", icon=":material/close:"):
+                del st.session_state[_MADE]
+                st.rerun()
+        tokens = store().access.tokens("invitation")
+        if links := [token for token in tokens if token.dataset == dataset]:
+            _draw_links(dataset, links)
+
+
+def _ask(dataset: str) -> None:
+    with st.form("campaign-invite", border=False):
+        left, right = st.columns(2)
+        names = left.text_area("Names, one a line", placeholder="Anna\nBen", max_chars=20_000)
+        with right:
+            role = st.selectbox("Role", _GUESTS, format_func=str.capitalize)
+            crowd = st.number_input(
+                "Links without a name",
+                0,
+                _MOST,
+                help="For a crowd platform, which appends &worker= and the worker's ID.",
+            )
+        left, middle, right = st.columns(3)
+        days = left.number_input(
+            "Days", 1, 3650, 14, help="The links stop working after this many days."
+        )
+        code = middle.text_input(
+            "Completion code", max_chars=100, help="Shown after enough items are done."
+        )
+        share = right.slider(
+            "Show the completion code after (% of items)",
+            0,
+            100,
+            round(100 * store().settings(dataset).code_share),
+            help="The rest may be skipped. Applies to everybody in this dataset.",
+        )
+        if not st.form_submit_button("Create links", type="primary"):
+            return
+        named = dict.fromkeys(filter(None, map(str.strip, names.splitlines())))
+        people = [*named, *[""] * int(crowd)]
+        if not people:
+            st.error("Enter at least one name, or a number of links without a name.")
+        elif len(people) > _MOST:
+            st.error(f"{counted(len(people), 'link')}: at most {_MOST} can be created at once.")
+        else:
+            store().change_settings(
+                dataset, lambda now: now.model_copy(update={"code_share": share / 100})
+            )
+            text = invite_all(store(), dataset, people, in_days(int(days)), code.strip(), role)
+            st.session_state[_MADE] = {dataset: text}
+            st.rerun()  # the review plan, drawn above, offers them from now on
+
+
+def _draw_links(dataset: str, links: list[AccessToken]) -> None:
+    st.markdown("**Links**")
+    show_grid(token_table(links, "Links"))
+    lines = {_line(token): token for token in links if not token.revoked}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        line = st.selectbox("Link of", list(lines), index=None, placeholder="Choose a person")
+        if st.button(
+            "New link for this person",
+            disabled=line is None,
+            help="For another browser: what they did stays theirs.",
+        ):
+            with errors_shown("No link was made."):
+                st.session_state[_MADE] = {dataset: invite_again(store(), lines[str(line)].id)}
+                st.rerun()
+        if st.button("Revoke", key="revoke-invitation", disabled=line is None):
+            store().access.revoke_token("invitation", lines[str(line)].id)
+            tell_after_rerun(f"Revoked: {plain(str(line))}.")
+            st.rerun()
+
+
+def _line(token: AccessToken) -> str:
+    name = token.label or token.worker or "no name"
+    return f"{name} ({token.id}): {token.role}, {state_of(token)}"

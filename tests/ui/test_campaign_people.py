@@ -1,0 +1,181 @@
+"""What the page Campaign shows of people, to whom, and how they are invited there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from streamlit.testing.v1 import AppTest
+
+from spanlab.app.visitor import routes
+from spanlab.oplog.operations import SentOperation, SetStatus
+from spanlab.people.logins import INVITATION
+from spanlab.schema import (
+    OWNER,
+    Actor,
+    Annotation,
+    AnnotatorKind,
+    BlindRule,
+    Item,
+    Record,
+    Role,
+    Span,
+    Status,
+)
+from spanlab.scoring.annotators import compare_dataset
+from spanlab.storage import Store
+from spanlab.ui import common
+
+OpenPage = Callable[..., AppTest]
+ANSWER = "Marie Curie was born in Paris in 1867."
+
+
+@pytest.fixture
+def mine(store: Store) -> Store:
+    """Two items, which Ann and Ben have finished: on "apart" they do not agree."""
+    paris, year = Span.of(ANSWER, 24, 29), Span.of(ANSWER, 33, 37)
+    for name, of_ben in (("same", paris), ("apart", year)):
+        marks = {"Ann": paris, "Ben": of_ben}
+        annotations = (
+            Annotation(annotator=who, kind=AnnotatorKind.PERSON, spans=(span,))
+            for who, span in marks.items()
+        )
+        record = Record(item=Item(id=name, answer=ANSWER), annotations=tuple(annotations))
+        store.import_records("mine", [record])
+    return store
+
+
+def test_progress_shows_what_each_person_finished_by_day(open_page: OpenPage, mine: Store) -> None:
+    app = open_page("campaign", dataset="mine")
+    app.segmented_control(key="spanlab.campaign").set_value("Items by day").run()
+    assert "has pressed Done" in app.info[0].value
+    done = SetStatus(status=Status.DONE)
+    for item, who in (("same", "Ann"), ("apart", "Ann"), ("apart", "Ben")):
+        writes = [SentOperation(f"{item}-{who}", 1, 0, done)]
+        assert not mine.apply("mine", item, who, writes).refused
+    table = app.run().dataframe[0].value
+    assert table.groupby("Person")["Items"].sum().to_dict() == {"Ann": 2, "Ben": 1}
+    app.session_state["spanlab.chosen.campaign-mine"] = frozenset({"Ben"})
+    assert list(app.run().dataframe[0].value["Person"]) == ["Ben"]
+    assert not app.exception
+
+
+def test_progress_shows_what_each_person_marks_how_people_agree_and_how_long_they_take(
+    open_page: OpenPage, mine: Store
+) -> None:
+    app = open_page("campaign", dataset="mine")
+
+    def shown(view: str) -> pd.DataFrame:
+        app.segmented_control(key="spanlab.campaign").set_value(view).run()
+        assert not app.exception
+        return app.dataframe[0].value
+
+    labels = shown("Labels").set_index("Person")
+    assert labels["Items"].to_dict() == {"Ann": 2, "Ben": 2}
+    assert labels["“(no label)”"].to_dict() == {"Ann": 2, "Ben": 2}
+    app.segmented_control(key="spanlab.campaign").set_value("Time per item").run()
+    assert "No time has been measured" in app.info[0].value
+    done = SetStatus(status=Status.DONE)
+    for item, who, seconds in (("same", "Ann", 10.0), ("apart", "Ann", 20.0), ("same", "Ben", 6.5)):
+        writes = [SentOperation(f"{item}-{who}", 1, 0, done, seconds=seconds)]
+        assert not mine.apply("mine", item, who, writes).refused
+    times = shown("Time per item")
+    assert times[["Person", "Items", "Median"]].to_numpy().tolist() == [
+        ["Ann", 2, 15.0],
+        ["Ben", 1, 6.5],  # of one item alone, hence last
+    ]
+    assert times["Median 95 %"].isna().tolist() == [False, True]
+    (today,) = shown("Agreement over time").to_dict("records")
+    alpha = compare_dataset(mine, "mine").persons.alpha
+    assert (today["Items"], today["Alpha"]) == (2, alpha)
+    app.session_state["spanlab.chosen.campaign-mine"] = frozenset({"Ben"})
+    assert "two of the people chosen" in app.run().info[0].value
+
+
+def test_a_viewer_sees_the_progress_and_nothing_that_changes_it(
+    open_page: OpenPage, mine: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vera = Actor("oidc:vera", "Vera", {None: frozenset({Role.VIEWER})})
+    monkeypatch.setattr(common, "_visitor", lambda: lambda _store: vera)
+    app = open_page("campaign", dataset="mine")
+    assert not app.exception
+    assert not app.error
+    views = app.segmented_control(key="spanlab.campaign")
+    assert views.options == ["Items by day", "Labels", "Agreement over time", "Time per item"]
+    views.set_value("Labels").run()
+    assert list(app.dataframe[0].value["Person"]) == ["Ann", "Ben"]
+    assert not [button for button in app.button if button.label.startswith(("Save", "Create"))]
+    assert not app.expander
+    # Whoever reviews blind sees what is their own.
+    mine.import_records("mine", [Record(item=Item(id="not done", answer=ANSWER))])
+    mine.change_settings("mine", lambda now: now.with_blind_rule(BlindRule.ALWAYS))
+    ann = Actor("oidc:ann", "Ann", {None: frozenset({Role.ADJUDICATOR})})
+    monkeypatch.setattr(common, "_visitor", lambda: lambda _store: ann)
+    app = open_page("campaign", dataset="mine")
+    app.segmented_control(key="spanlab.campaign").set_value("Labels").run()
+    assert not app.exception
+    assert [list(table.value["Person"]) for table in app.dataframe] == [["Ann"]]
+
+
+def test_people_are_invited_renewed_and_revoked_on_campaign(
+    open_page: OpenPage, mine: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPANLAB_INVITE", "yes")
+    monkeypatch.setenv("SPANLAB_URL", "http://localhost:8501")
+    monkeypatch.setattr(common, "_visitor", lambda: lambda _store: OWNER)  # here are no cookies
+    app = open_page("campaign", dataset="mine")
+
+    def press(label: str) -> None:
+        next(button for button in app.button if button.label == label).click().run()
+        assert not app.exception
+
+    press("Create links")
+    assert "Enter at least one name" in app.error[0].value
+    next(box for box in app.text_area if box.label.startswith("Names")).set_value("Nora")
+    next(box for box in app.selectbox if box.label == "Role").set_value(Role.ADJUDICATOR)
+    next(box for box in app.number_input if box.label.startswith("Links")).set_value(2)
+    press("Create links")
+    text = app.code[0].value
+    assert "Nora: you are invited to mark what is wrong, and decide where others" in text
+    nora, *nobody = re.findall(r"http\S+", text)
+    assert len(nobody) == 2
+    client = TestClient(Starlette(routes=routes(lambda: mine)))
+    page = client.get(INVITATION + nora.partition(INVITATION)[2]).text
+    assert "Welcome, Nora" in page
+    (said,) = re.findall("Nora: you are (invited.*?)\n", text)
+    assert said.partition(". ")[0] in page  # the same words in the text and on its page
+    assert said.partition(". ")[2] in page
+
+    def choose() -> None:
+        box = next(box for box in app.selectbox if box.label == "Link of")
+        box.set_value(next(line for line in box.options if line.startswith("Nora"))).run()
+
+    choose()
+    press("New link for this person")
+    assert re.fullmatch(r"http\S+", app.code[0].value)
+    assert len(mine.access.tokens("invitation")) == 4
+    choose()
+    press("Revoke")
+    revoked = [token.label for token in mine.access.tokens("invitation") if token.revoked]
+    assert set(revoked) == {"Nora"}
+
+
+def test_every_page_has_the_switcher_of_datasets_at_its_head(
+    open_page: OpenPage, mine: Store
+) -> None:
+    other = Item(id="one", lang="fr", answer=ANSWER)
+    mine.import_records("other", [Record(item=other)])
+    pages = ("review", "compare", "measure", "campaign", "adjudicate", "detect", "export")
+    for name in pages:
+        app = open_page(name, dataset="mine")
+        assert not app.exception, name
+        switcher = app.selectbox(key="spanlab.dataset-choice")
+        assert switcher.value == "mine", name
+        assert switcher.options == ["mine · 2 items · und", "other · 1 item · fr"], name
+        switcher.set_value("other").run()
+        assert app.query_params["dataset"] == "other", name
+        assert not app.exception, name
