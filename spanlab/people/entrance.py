@@ -45,6 +45,17 @@ class EntranceState:
     again: bool = False
 
 
+def known_items(store: Store, dataset: str, person: str) -> KnownItems:
+    """Return which check items a person was given; what calls this must not tell them.
+
+    Raises:
+        AccessError: who asks is somebody else, and may not read the dataset.
+        NotFoundError: there is no such dataset.
+    """
+    with store.reading(dataset, person):
+        return Store(store.database).known_items(dataset, person)
+
+
 def entrance_of(
     store: Store, dataset: str, person: str, settings: DatasetSettings | None = None
 ) -> EntranceState:
@@ -62,18 +73,18 @@ def entrance_of(
     passed = next((test_taken for test_taken in ended if test_taken.passed), None)
     if passed is not None:
         return EntranceState("open", score=passed.score)
-    known_items = store.known_items(dataset, person)
+    given_items = known_items(store, dataset, person)
     counts = store.counts(dataset, person)
-    decided = sum(answer.status is not Status.NOT_ANNOTATED for answer in known_items.given)
+    decided = sum(answer.status is not Status.NOT_ANNOTATED for answer in given_items.given)
     if counts[Status.DONE] + counts[Status.SKIPPED] > decided:
         return EntranceState("open")
-    attempt = max((answer.attempt for answer in known_items.given), default=0)
+    attempt = max((answer.attempt for answer in given_items.given), default=0)
     last = ended[-1] if ended else None
     if attempt > (last.attempt if last else 0):
-        return _judge_test(store, dataset, person, known_items.test(attempt))
+        return _judge_test(store, dataset, person, given_items.test(attempt))
     if last is None:
         return EntranceState("begin", attempt=1)
-    return _failed_state(settings.known, known_items, last)
+    return _failed_state(settings.known, given_items, last)
 
 
 def _judge_test(
@@ -99,9 +110,9 @@ def _judge_test(
 
 
 def _failed_state(
-    known_answers: KnownAnswers, known_items: KnownItems, last: Entrance
+    known_answers: KnownAnswers, given_items: KnownItems, last: Entrance
 ) -> EntranceState:
-    n_left = known_items.total - len(known_items.given)
+    n_left = given_items.total - len(given_items.given)
     may_retry = known_answers.retry and n_left >= known_answers.test_items
     return EntranceState("failed", last.attempt + 1, score=last.score, again=may_retry)
 
@@ -127,7 +138,7 @@ def tested_items(store: Store, dataset: str, person: str) -> tuple[TestedItem, .
         AccessError: they are of somebody else.
         NotFoundError: there is no such dataset.
     """
-    given = store.known_items(dataset, person)
+    given = known_items(store, dataset, person)
     ended = (test.attempt for test in store.entered(dataset) if test.reviewer == person)
     unrestricted = Store(store.database)  # with the gold labels
     names = known_labels(unrestricted, dataset)
@@ -146,7 +157,7 @@ def tested_items(store: Store, dataset: str, person: str) -> tuple[TestedItem, .
 def has_only_tested(store: Store, dataset: str, person: str) -> bool:
     """Return whether a person has decided nothing but the items of tests."""
     counts = drawing.counts(store, dataset, person)
-    n_tests = sum(bool(item.attempt) for item in store.known_items(dataset, person).given)
+    n_tests = len(known_items(store, dataset, person).tests)
     return counts.get(Status.DONE, 0) + counts.get(Status.SKIPPED, 0) <= n_tests
 
 

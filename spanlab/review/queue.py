@@ -15,7 +15,6 @@ from spanlab.schema import (
     SpanLabel,
     Status,
 )
-from spanlab.schema.progress import PersonProgress
 from spanlab.storage import Store
 from spanlab.storage.datasets import has_item
 from spanlab.storage.sight import without_others
@@ -69,8 +68,7 @@ def open_item(
         own_annotations = () if own_annotation is None else (own_annotation,)
         record = review.record.model_copy(update={"annotations": own_annotations})
     elif not query.blind or (query.shown_when_done and review.state.status is Status.DONE):
-        is_open = not adjudicating and review.state.status is not Status.DONE
-        if is_open and without_others(review.record, query.reviewer) != review.record:
+        if not adjudicating and without_others(review.record, query.reviewer) != review.record:
             store.note_look(dataset, item_id, query.reviewer)
         return review
     else:
@@ -190,40 +188,20 @@ def progress(
     Where people have lists that is their part of the plan, or their list; elsewhere all may finish
     every item, as may who adjudicates.
     """
-    part = None if adjudicating else store.part(dataset, reviewer)
-    counts = store.counts(dataset, reviewer)
-    of_dataset = QueueProgress(
-        done=counts.get(Status.DONE, 0),
-        skipped=counts.get(Status.SKIPPED, 0),
-        total=sum(counts.values()),
-    )
     settings = store.settings(dataset)
     if adjudicating or not settings.has_lists:
-        return of_dataset
-    if part is not None and part.assigned is not None and not settings.known:
+        counts = store.counts(dataset, reviewer)
+        done, skipped = counts.get(Status.DONE, 0), counts.get(Status.SKIPPED, 0)
+        return QueueProgress(done=done, skipped=skipped, total=sum(counts.values()))
+    part = None if settings.known else store.part(dataset, reviewer)
+    if part is not None and part.assigned is not None:
         return QueueProgress(
             part.done, part.skipped, total=part.assigned, planned=True, beyond=part.beyond
         )
-    return _progress_in_list(store, dataset, reviewer, part)
-
-
-def _progress_in_list(
-    store: Store, dataset: str, reviewer: str, part: PersonProgress | None
-) -> QueueProgress:
-    """Return how far a reviewer is with a list of their own, and what it is expected to grow by."""
-    counts, settings = drawing.counts(store, dataset, reviewer), store.settings(dataset)
-    total = sum(counts.values())
-    if part is not None and part.assigned is not None and not settings.assigned_to:
-        given = store.known_items(dataset, reviewer).given
-        n_tests = sum(bool(item.attempt) for item in given)
-        n_checks = drawing.n_checks_due(store, dataset, reviewer, part.assigned)
-        total = max(total, part.assigned + n_tests + n_checks)
-    return QueueProgress(
-        done=counts.get(Status.DONE, 0),
-        skipped=counts.get(Status.SKIPPED, 0),
-        total=total,
-        planned=part is not None,
-    )
+    counts = drawing.counts(store, dataset, reviewer)
+    done, skipped = counts.get(Status.DONE, 0), counts.get(Status.SKIPPED, 0)
+    n_left = drawing.n_left(store, dataset, reviewer)
+    return QueueProgress(done, skipped, done + skipped + n_left, planned=bool(settings.overlap))
 
 
 def labels(store: Store, dataset: str, query: QueueQuery) -> tuple[SpanLabel, ...]:

@@ -89,8 +89,7 @@ class QueueQuery:
 
     ``listed`` leaves the items of the reviewer's own list, where the dataset has a plan or known
     answers: it holds what the plan gives them, with known items among it that no plan gives, and
-    ``import`` is its order then. ``known`` says whether items with known answers are in a queue
-    that is not.
+    ``import`` is its order then.
 
     ``unplaced`` leaves the items that somebody calls hallucinated as a whole and no person, gold
     labels or vote has a span in: where their hallucinations are is still to be said.
@@ -129,7 +128,6 @@ class QueueQuery:
     reserve: bool = False
     share: AssignedShare | None = None
     listed: bool = False
-    known: Literal["all", "none"] = "all"
     text: str | None = None
     label: str | None = None
     unplaced: bool = False

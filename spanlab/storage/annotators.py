@@ -122,6 +122,16 @@ def remove(connection: Connection, dataset: DatasetRow, name: str) -> None:
     _update(connection, dataset, positions)
 
 
+def forget_copy(connection: Connection, dataset: DatasetRow, name: str) -> None:
+    """Forget what these gold labels were copied from: others of that name may be no copy."""
+
+    def change(settings: DatasetSettings) -> DatasetSettings:
+        copies = (pair for pair in settings.gold_copies if pair[0] != name)
+        return settings.model_copy(update={"gold_copies": tuple(copies)})
+
+    change_settings(connection, dataset.name, change)
+
+
 def gold_name(annotator: str) -> str:
     """Return the usual name of gold labels that are copied from an annotator's."""
     return f"gold of {annotator}"[:200]

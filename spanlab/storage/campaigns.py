@@ -64,6 +64,11 @@ class KnownItems:
         """The known items that stand among a person's other items, in no test."""
         return tuple(item for item in self.given if not item.attempt)
 
+    @property
+    def tests(self) -> tuple[GivenItem, ...]:
+        """The known items of all tests, of which their person knows."""
+        return tuple(item for item in self.given if item.attempt)
+
     def test(self, attempt: int) -> tuple[GivenItem, ...]:
         """Return the items of one test."""
         return tuple(item for item in self.given if item.attempt == attempt)

@@ -227,7 +227,8 @@ def copy_as_gold(store: Store, dataset: str, annotator: str, name: str | None = 
 
     Raises:
         NotFoundError: there is no such dataset or annotator.
-        UsageError: it is no person and no gold labels, the name is none, or the annotator's own.
+        UsageError: it is no person and no gold labels, or the name is none, the annotator's own or
+            one of other gold labels.
         StoreError: somebody who is no gold labels has the name, or an import is under way.
     """
     store.require(Permission.MANAGE, dataset)
@@ -242,6 +243,11 @@ def copy_as_gold(store: Store, dataset: str, annotator: str, name: str | None = 
     if name == annotator:
         raise UsageError(f"the copy of {annotator!r} needs a name of its own")
     _check_annotator(name)
+    if summary.kinds.get(name) is AnnotatorKind.GOLD and copied_from(summary, name) != annotator:
+        raise UsageError(
+            f"{name!r} are gold labels of {summary.name!r} already, and no copy of {annotator!r}: "
+            f"use another name, such as {gold_name(annotator)!r}"
+        )
     copied = {"annotator": name, "kind": AnnotatorKind.GOLD}
     copies = [
         (record.item.id, annotation.model_copy(update=copied))

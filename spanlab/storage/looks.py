@@ -1,14 +1,15 @@
-"""Who has seen other people's marks of an item before they finished it, where they may choose."""
+"""Who has seen other people's marks of an item, where reviewers may see them at all."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, and_, select
 
+from spanlab.schema import Status
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.engine import insert_new
-from spanlab.storage.tables import items, looks
+from spanlab.storage.tables import annotated, annotators, items, looks, operations
 
 
 def note(connection: Connection, dataset: DatasetRow, position: int, reviewer: str) -> None:
@@ -26,7 +27,26 @@ def is_noted(connection: Connection, dataset: DatasetRow, position: int, reviewe
 
 
 def of_dataset(connection: Connection, dataset: DatasetRow) -> frozenset[tuple[str, str]]:
-    """Return the items, by id, with those who have seen what others marked in them."""
-    here = (items.c.dataset_id == looks.c.dataset_id, items.c.position == looks.c.position)
-    pairs = select(items.c.item_id, looks.c.reviewer).where(*here, looks.c.dataset_id == dataset.id)
+    """Return the finished items, by id, with those who wrote to them after they had looked."""
+    author = and_(annotators.c.dataset_id == dataset.id, annotators.c.name == looks.c.reviewer)
+    own = [
+        and_(*(table.c[name] == value for name, value in _AT.items()))
+        for table in (annotated, operations)
+    ]
+    pairs = (
+        select(items.c.item_id, looks.c.reviewer)
+        .join(items, and_(*(items.c[name] == looks.c[name] for name in ("dataset_id", "position"))))
+        .join(annotators, author)
+        .join(annotated, own[0])
+        .join(operations, own[1])
+        .where(looks.c.dataset_id == dataset.id, operations.c.at >= looks.c.at)
+        .where(annotated.c.status == Status.DONE.value)
+    )
     return frozenset((item_id, reviewer) for item_id, reviewer in connection.execute(pairs))
+
+
+_AT = {
+    "dataset_id": looks.c.dataset_id,
+    "position": looks.c.position,
+    "annotator_id": annotators.c.id,
+}

@@ -18,12 +18,18 @@ from sqlalchemy import (
 )
 
 from spanlab.schema import AnnotatorKind, Status
-from spanlab.storage.campaigns import is_given
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.engine import insert_or_replace
 from spanlab.storage.items import lock
-from spanlab.storage.tables import annotated, annotators, reservations
+from spanlab.storage.tables import (
+    annotated,
+    annotators,
+    known_given,
+    queue_items,
+    reservations,
+)
 
+_OF_PERSON = ("dataset_id", "reviewer", "position")
 LEASE = 3600.0  # seconds after which an item is offered to others if nothing is written to it
 
 
@@ -40,25 +46,45 @@ def reserve(
         people: how many are to; those count who have finished it, and those who have it reserved.
 
     Returns:
-        The others who have it, by name, if they are enough; empty if it is reserved now, or was
-        given to the reviewer as one with a known answer.
+        The others who have it, by name, if they are enough; empty if it is reserved now.
     """
-    is_known = is_given(dataset, reviewer, literal(position))
-    if connection.execute(select(is_known)).scalar_one():
-        return ()  # everybody gets such an item, and it counts for no plan
     lock(connection, dataset.id, position, position + 1)
     now = time.time()
     conditions = (reservations.c.dataset_id == dataset.id, reservations.c.position == position)
     connection.execute(delete(reservations).where(*conditions, ~_is_valid(now)))
-    done = people_with(dataset, Status.DONE).where(annotated.c.position == position)
-    reserved = _select_holders(dataset, now).where(conditions[1])
-    everybody = {str(row[0]) for row in connection.execute(union(done, reserved))}
-    holders = sorted(everybody - {reviewer})
+    holders = _others_with(connection, dataset, position, reviewer)
     if len(holders) >= people:
-        return tuple(holders)
+        return holders
     row = {"dataset_id": dataset.id, "position": position, "reviewer": reviewer}
     connection.execute(insert_or_replace(connection, reservations), row | {"until": now + LEASE})
     return ()
+
+
+def holders_of_check(
+    connection: Connection, dataset: DatasetRow, position: int, reviewer: str, people: int
+) -> tuple[str, ...] | None:
+    """Return the others who have a check item of a reviewer, as ``reserve`` does of other items.
+
+    Everybody gets a check item, and none is reserved. What is told of one is told of its twin, so
+    that it can be opened when that can; empty in a test. None for an item that is no check item.
+    """
+    key = [known_given.c[name] == queue_items.c[name] for name in _OF_PERSON]
+    at = (known_given.c.position == position, known_given.c.reviewer == reviewer)
+    given = select(queue_items.c.twin).select_from(known_given.outerjoin(queue_items, and_(*key)))
+    row = connection.execute(given.where(known_given.c.dataset_id == dataset.id, *at)).first()
+    if row is None:
+        return None
+    holders = () if row.twin is None else _others_with(connection, dataset, row.twin, reviewer)
+    return holders if len(holders) >= people else ()
+
+
+def _others_with(
+    connection: Connection, dataset: DatasetRow, position: int, reviewer: str
+) -> tuple[str, ...]:
+    done = people_with(dataset, Status.DONE).where(annotated.c.position == position)
+    holders = _select_holders(dataset, time.time()).where(reservations.c.position == position)
+    everybody = {str(row[0]) for row in connection.execute(union(done, holders))}
+    return tuple(sorted(everybody - {reviewer}))
 
 
 def has_reserved(connection: Connection, dataset: DatasetRow, position: int, reviewer: str) -> bool:
@@ -70,8 +96,7 @@ def has_reserved(connection: Connection, dataset: DatasetRow, position: int, rev
         _is_valid(time.time()),
         reservations.c.until > time.time() + LEASE / 2,
     )
-    given_item = select(literal(1)).where(is_given(dataset, reviewer, literal(position)))
-    return connection.execute(own.union(given_item)).first() is not None
+    return connection.execute(own).first() is not None
 
 
 def renew(connection: Connection, dataset: DatasetRow, position: int, reviewer: str) -> None:

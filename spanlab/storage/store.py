@@ -285,7 +285,9 @@ class Store:
     def remove_annotator(self, dataset: str, name: str) -> None:
         """Delete all that an annotator said of a dataset; see ``annotators.remove``."""
         with self._writing(Permission.MANAGE, dataset) as connection:
-            annotators.remove(connection, catalog.find(connection, dataset), name)
+            place = catalog.find(connection, dataset)
+            annotators.remove(connection, place, name)
+            annotators.forget_copy(connection, place, name)
             self._note(connection, "annotator deleted", dataset, name)
 
     def forget_person(self, name: str, *, keep: bool) -> Forgotten:
@@ -431,6 +433,9 @@ class Store:
         self.require(Permission.REVIEW, dataset)
         with self.reading(dataset, reviewer) as (connection, row, _):
             position = items.position_of(connection, row, item_id)
+            holders = reservations.holders_of_check(connection, row, position, reviewer, people)
+            if holders is not None:
+                return holders
             if reservations.has_reserved(connection, row, position, reviewer):
                 return ()
         with self.reviewing(dataset, reviewer) as (connection, row):
@@ -481,9 +486,14 @@ class Store:
             return blind.n_undecided(connection, row, person)
 
     def part(self, dataset: str, person: str) -> PersonProgress | None:
-        """Return how far one person is with what the plan gives them; None without a plan."""
+        """Return how far one person is with what the plan gives them; None without a plan.
+
+        As check items are no part of it, it would tell them to a reviewer of a dataset with some.
+        """
         with self.reading(dataset, person) as (connection, row, _):
             settings = catalog.settings_of(connection, dataset)
+            if settings.known:
+                access.require(connection, self.actor, Permission.READ, dataset)
             return (
                 assignment.part_of(connection, row, settings, person) if settings.overlap else None
             )
@@ -519,7 +529,8 @@ class Store:
             return reservations.n_held(connection, row, person)
 
     def known_items(self, dataset: str, person: str) -> KnownItems:
-        """Return which items with known answers a person was given."""
+        """Return which items with known answers a person was given; no reviewer is to know."""
+        self.require(Permission.READ, dataset)
         with self.reading(dataset, person) as (connection, row, _):
             return campaigns.known_items(connection, row, person)
 

@@ -179,19 +179,37 @@ def _draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) -
     return str(connection.execute(select(items.c.item_id).where(*where)).scalar_one())
 
 
-def n_checks_due(store: Store, dataset: str, person: str, n_others: int) -> int:
-    """Return how many check items a growing list has once it holds ``n_others`` other items."""
+def n_left(store: Store, dataset: str, person: str) -> int:
+    """Return how many items of a person's list are still theirs to decide, and to come.
+
+    What enough others have by now is not among them. Nothing comes of a list that does not grow.
+    """
     with store.reading(dataset, person) as (connection, row, _):
-        listed = select(queues.c.n_before, queues.c.secret).where(*_of(queues, row, person))
-        own = connection.execute(listed).first()
-        given = campaigns.positions_given(connection, row, person)
-        n_given = sum(not each.attempt for each in given.values())
-        if own is None:
-            return n_given
-        rate = _rate(settings_of(connection, row.name))
-        n_due = campaigns.due(own.secret, n_others - (own.n_before or 0), rate)
-        left = campaigns.unseen_known(connection, row, person, own.secret)
-        return max(n_given, min(n_due, n_given + len(left)))
+        settings = settings_of(connection, row.name)
+        query = QueueQuery(reviewer=person, status=Status.NOT_ANNOTATED, listed=True)
+        if settings.overlap and (grows(settings) or settings.away or settings.returned):
+            query = replace(query, max_annotators=settings.overlap - 1, reserve=True)
+        n_listed = len(Selection(connection, row, query).positions())
+        return n_listed + (_n_to_come(connection, row, query) if grows(settings) else 0)
+
+
+def _n_to_come(connection: Connection, dataset: DatasetRow, query: QueueQuery) -> int:
+    """Return by how many items a list will grow, if its person takes all that is free now."""
+    settings, reviewer = settings_of(connection, dataset.name), query.reviewer
+    listed = select(queues.c.n_before, queues.c.secret).where(*_of(queues, dataset, reviewer))
+    own = connection.execute(listed).first()
+    part = assignment.part_of(connection, dataset, settings, reviewer)
+    if own is None or part.assigned is None:
+        return part.left
+    given = campaigns.positions_given(connection, dataset, reviewer)
+    # A lower limit leaves out what the person has begun and enough others have finished.
+    free = Selection(connection, dataset, replace(query, min_annotators=0)).positions()
+    n_new = max(part.left - sum(position not in given for position in free), 0)
+    n_others = len(_handles(connection, dataset, reviewer).keys() - given.keys()) + n_new
+    n_due = campaigns.due(own.secret, n_others - (own.n_before or 0), _rate(settings))
+    n_given = sum(not each.attempt for each in given.values())
+    n_unseen = len(campaigns.unseen_known(connection, dataset, reviewer, own.secret))
+    return n_new + max(min(n_due - n_given, n_unseen), 0)
 
 
 def give_test(store: Store, dataset: str, person: str, attempt: int, n_items: int) -> None:
@@ -352,8 +370,8 @@ def _planned(
     share = settings.share_of(reviewer)
     if grows(settings) or (settings.assigned_to and share is None):
         return ()
-    query = QueueQuery(reviewer=reviewer, known="none", share=share)
-    return Selection(connection, dataset, query).positions()
+    query = QueueQuery(reviewer=reviewer, share=share)
+    return Selection(connection, dataset, query, without_checks=True).positions()
 
 
 def _mixed(
@@ -384,8 +402,8 @@ def _take_free(
     It is looked for behind the ``last`` position that they got, where most are still free, and only
     then from the beginning.
     """
-    fresh = replace(query, listed=False, known="none", after=None, before=None)
-    selection = Selection(connection, dataset, fresh, unlisted=True)
+    fresh = replace(query, listed=False, after=None, before=None)
+    selection = Selection(connection, dataset, fresh, unlisted=True, without_checks=True)
     for place in (QueueCursor(last), None) if last is not None else (None,):
         for n in range(1, _TRIES + 1):
             positions = selection.search(place, n, forward=True)

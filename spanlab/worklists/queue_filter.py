@@ -54,13 +54,14 @@ class QueueFilter:
     """What a query lets through of a dataset, within one snapshot.
 
     A ``listed`` query goes through the reviewer's own list; an ``unlisted`` filter leaves out what
-    is in it.
+    is in it. One that is ``without_checks`` leaves out check items, which no reviewer may ask for.
     """
 
     connection: Connection
     dataset: DatasetRow
     query: QueueQuery
     unlisted: bool = False
+    without_checks: bool = False
 
     def annotator(self, name: str | None) -> AnnotatorRow | None:
         """Return an annotator by name; None for one who has annotated nothing."""
@@ -143,12 +144,13 @@ class QueueFilter:
         if query.listed and planned:
             # A check item stays and leaves with its twin, whatever others do with it.
             by_twin = self._of_twin(literal(1), *self._plan_conditions(_twin, self._told_people))
-            yield or_(
-                and_(_list.c.twin.is_(None), *planned), by_twin.exists(), self._has_own(_position)
-            )
+            is_in = or_(and_(_list.c.twin.is_(None), *planned), by_twin.exists())
+            if query.min_annotators is None:  # what the reviewer has begun stays theirs
+                is_in = or_(is_in, self._has_own(_position))
+            yield is_in
         else:
             yield from planned
-        if query.known == "none" and settings_of(self.connection, self.dataset.name).known:
+        if self.without_checks and settings_of(self.connection, self.dataset.name).known:
             yield ~is_known(self.connection, self.dataset, _position)
         dialect, authors = self.connection.dialect.name, self.seen_authors
         within = search.row_number(self.dataset.id, START), search.row_number(self.dataset.id, STOP)

@@ -20,6 +20,7 @@ from spanlab.people.entrance import (
     change_known,
     describe_leaving,
     entrance_of,
+    known_items,
     let_in,
 )
 from spanlab.people.overview import done_by, oversee, remind_table
@@ -170,6 +171,7 @@ def test_known_answers_need_reviewers_who_never_see_what_others_marked(store: St
 
 
 def test_an_annotator_is_scored_by_what_they_may_not_see_and_leads_nothing(store: Store) -> None:
+    store.change_settings("d", lambda now: now.model_copy(update={"overlap": 1}))
     change_known(store, "d", {"test_items": 2})
     store.access.sign_in("oidc:ada", "Ada")
     store.access.grant("oidc:ada", Role.ANNOTATOR, "d")
@@ -184,7 +186,9 @@ def test_an_annotator_is_scored_by_what_they_may_not_see_and_leads_nothing(store
         lambda: oversee(mine, "d"),
         lambda: let_in(mine, "d", "Ada"),
         lambda: mine.take_back("d", "Ben"),
-        lambda: mine.known_items("d", "Ben"),
+        lambda: mine.known_items("d", "Ada"),
+        lambda: known_items(mine, "d", "Ben"),
+        lambda: mine.part("d", "Ada"),
         lambda: mine.confirm_read("d", "Ben", 1),
         lambda: change_known(mine, "d", None),
     ):

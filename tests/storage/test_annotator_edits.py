@@ -138,6 +138,23 @@ def test_gold_labels_are_a_copy_of_what_a_person_finished(reviewed: Store) -> No
     _is_consistent(reviewed)
 
 
+def test_gold_labels_that_came_with_the_data_are_never_a_copy(reviewed: Store, said: Say) -> None:
+    """To undo a copy deletes it: neither what was there before it nor what came after it."""
+    gold = said("gold", (0, 3), kind=AnnotatorKind.GOLD)
+    reviewed.save_annotations("d", [("c", gold)])
+    with pytest.raises(UsageError, match="'gold' are gold labels of 'd' already, and no copy"):
+        copy_as_gold(reviewed, "d", "Ada", "gold")
+    copy_as_gold(reviewed, "d", "Ada", "mine")
+    with pytest.raises(UsageError, match="use another name, such as 'gold of Ben'"):
+        copy_as_gold(reviewed, "d", "Ben", "mine")
+    for undo in (undo_gold, Store.remove_annotator):
+        undo(reviewed, "d", "mine")
+        reviewed.save_annotations("d", [("c", gold.model_copy(update={"annotator": "mine"}))])
+        assert undo_gold(reviewed, "d", "mine") == "mine counts as a person in d."
+        reviewed.remove_annotator("d", "mine")
+        copy_as_gold(reviewed, "d", "Ada", "mine")
+
+
 def test_gold_labels_that_are_no_copy_become_a_person(reviewed: Store) -> None:
     gold = Annotation(annotator="Zoe", kind=AnnotatorKind.GOLD)
     reviewed.save_annotations("d", [("a", gold)])

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, insert, select, update
 
 from spanlab.base.errors import NotFoundError
 from spanlab.oplog.operations import FinishItem, SentOperation, SetStatus
-from spanlab.review.queue import progress
+from spanlab.review import queue as review
 from spanlab.schema import Annotation, AnnotatorKind, KnownAnswers, QueueQuery, Record, Status
 from spanlab.storage import Store
-from spanlab.storage.tables import datasets, known_given, queue_items, queues
+from spanlab.storage.tables import datasets, known_given, queue_items, queues, reservations
 from spanlab.worklists import drawing, paging
 
 MakeRecord = Callable[..., Record]
@@ -343,11 +343,11 @@ def test_the_total_of_a_list_that_grows_does_not_rise(
         reviewer="Ada", listed=True, blind=True, unfinished=True, max_annotators=0, reserve=True
     )
     drawing.draw(store, "d", "Ada")
-    totals, n_items = [progress(store, "d", "Ada").total], 0
+    totals, n_items = [review.progress(store, "d", "Ada").total], 0
     while (item := drawing.draw_next(store, "d", query)) is not None:
-        totals.append(progress(store, "d", "Ada").total)
+        totals.append(review.progress(store, "d", "Ada").total)
         _decide(store, item)
-        totals.append(progress(store, "d", "Ada").total)
+        totals.append(review.progress(store, "d", "Ada").total)
         n_items += 1
     assert set(totals) == {n_items}
 
@@ -364,3 +364,45 @@ def test_who_leaves_keeps_what_they_did_and_no_check_item_beside_it(
     _plan(store, away=("Ada",))
     assert list(_drawn(store)) == names[:first]
     assert store.known_items("d", "Ada").given == ()
+
+
+def test_what_is_skipped_is_not_said_to_need_a_second_annotator(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    _import(store, record, said, range(4), range(12))
+    for name in list(_drawn(store))[:6]:
+        _decide(store, name, skip=True)
+    second = replace(ADA, unfinished=True, min_annotators=1, max_annotators=1)
+    assert _listed(store, second) == []
+
+
+def test_a_check_item_is_taken_by_whoever_takes_the_item_beside_it(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    """Else it would open where the items around it do not, and stay where these leave the total."""
+    _import(store, record, said, range(10), range(24))
+    _plan(store, overlap=1)
+    query = replace(ADA, unfinished=True, max_annotators=0, reserve=True)
+    drawing.draw(store, "d", "Ada")
+    while drawing.draw_next(store, "d", query) is not None:
+        pass
+    names = _listed(store, ADA)
+    checks = _known_in(names)
+    until = checks[1] + 1
+    drawing.draw(store, "d", "Ben")
+    with store.database.writing() as connection:  # Ada went away, and her time is over
+        connection.execute(update(reservations).values(until=0))
+    for name in names[:until]:
+        if name.startswith("item"):
+            _decide(store, name, "Ben")
+    holders = {name: review.reserve_item(store, "d", query, name) for name in names}
+    assert [bool(holders[name]) for name in names] == [True] * until + [False] * (
+        len(names) - until
+    )
+    assert set(filter(None, holders.values())) == {("Ben",)}
+    how_far = review.progress(store, "d", "Ada")
+    assert (how_far.done, how_far.total) == (0, len(names) - until)
+    for name in names[until:]:
+        _decide(store, name)
+    how_far = review.progress(store, "d", "Ada")
+    assert how_far.done == how_far.total

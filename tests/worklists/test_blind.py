@@ -192,6 +192,22 @@ def test_reviews_made_after_looking_at_others_marks_are_counted(store: Store) ->
     assert store.looks("words") == {("people", "Ada"), ("people", "Zoe")}
 
 
+@pytest.mark.parametrize("query", [OPEN, replace(BLIND, shown_when_done=True)])
+def test_what_is_changed_after_it_was_done_and_looked_at_is_a_review_after_looking(
+    store: Store, query: QueueQuery
+) -> None:
+    where = {"dataset": "words", "item": "agreed", "reviewer": "Ada"}
+    for seq, (status, looked) in enumerate(
+        [("done", set()), ("not-annotated", set()), ("done", {("agreed", "Ada")})], start=1
+    ):
+        operation = {"kind": "status", "status": status}
+        write = {"session": "s", "seq": seq, "base": seq - 1, "op": operation, **where}
+        before = query if seq > 1 else BLIND
+        assert _ask(store, before, open="agreed", writes=[write]).json["results"]
+        _ask(store, query, open="agreed", have=["apart"])
+        assert store.looks("words") == looked
+
+
 def test_that_others_are_hidden_is_said_and_how_many_where_reviewers_may_see_them(
     store: Store,
 ) -> None:

@@ -148,8 +148,9 @@ class _Campaign:
                     drawing.handle_of(self.store, self.name, person, outside)
             part = None if plan is None else plan.of(person)
             assert part is None or not part.left
-            if self.settings.known:
-                assert review.progress(self.store, self.name, person).total == len(order)
+            if self.settings.known:  # what others have now is in the list, and not left to do
+                how_far = review.progress(self.store, self.name, person)
+                assert how_far.done + how_far.skipped == how_far.total <= len(order)
 
 
 @pytest.mark.parametrize(("plan", "checks"), list(product(PLANS, CHECKS)))
