@@ -262,7 +262,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "wiki.jsonl": '{"text": "Oslo is the capital of Norway."}\n',
         "outputs.csv": "id,reply\n1,Oslo.\n",
         "answers.csv": "asked,reply\nWhich capital?,Oslo.\n",
-        "results.json": '{"results": {"items": [{"output": {"text": "Oslo."}}]}}',
+        "our-evaluation.toml": blocks("formats", "toml")[0],
+        "results.json": '{"results": {"items": [{"output": {"text": "Oslo."}, "verdict": "bad", '
+        '"docs": [{"content": "Bern is the capital."}]}]}}',
         "batch_output.jsonl": '{"custom_id": "1", "response": {"body": {"choices": '
         '[{"message": {"role": "assistant", "content": "Oslo."}}]}}}',
         "batch_requests.jsonl": '{"custom_id": "1", "body": {"input": "Which capital?"}}',

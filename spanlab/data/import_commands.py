@@ -15,6 +15,7 @@ from spanlab.data.import_preview import preview_import
 from spanlab.data.importing import ImportOptions, RejectsFile, describe_fields, import_files
 from spanlab.data.joining import join_annotations
 from spanlab.data.predictions import import_predictions
+from spanlab.formats import recipe_of
 from spanlab.output.figures import counted, named_ids
 from spanlab.schema import AnnotatorKind
 from spanlab.search.index import build
@@ -73,6 +74,7 @@ def import_command(
     spanlab import outputs.csv --dataset mine --column answer=response --column id=key
     spanlab import big.jsonl --dataset big --skip-bad
     spanlab import chats.jsonl --dataset chats --column passages=docs.content --dry-run
+    spanlab import results.json --dataset results --recipe our-evaluation.toml
     spanlab import chats.jsonl --dataset turns --turns all
     spanlab import evaluation.json --dataset rag --records results.items
     spanlab import ragtest/output --dataset rag --query "Who paid?" --answer "Ada paid Bo."
@@ -93,6 +95,7 @@ def import_command(
         preview = preview_import(paths, options)
         console.write_tables(preview.tables())
         _warn(preview.warning)
+        typer.echo(f"\n# {_RECIPE}\n{recipe_of(paths[0], options)}", nl=False)
         return
     question_settings = None
     if questions is not None:
@@ -119,6 +122,9 @@ def import_command(
     if told := describe_fields(done.fields):
         console.say(f"fields: {told}")
     _warn(done.missing)
+
+
+_RECIPE = "How it is read. Save this as a file, and --recipe FILE reads others of the kind so."
 
 
 def _warn(text: str) -> None:

@@ -19,7 +19,7 @@ from spanlab.data.import_files import in_folders, save_upload, split_sources, un
 from spanlab.data.import_preview import ImportPreview, preview_import
 from spanlab.data.importing import ImportOptions
 from spanlab.formats.known.tabular import RecordLayout
-from spanlab.formats.readers import table_layout
+from spanlab.formats.readers import recipe_of, table_layout
 from spanlab.output.figures import counted
 from spanlab.schema import AnnotatorKind
 from spanlab.ui.common import server_files
@@ -129,6 +129,16 @@ def layout_of(choice: ImportChoice) -> RecordLayout:
         layout = table_layout(readable_files.files[0], readable_files.options)
     st.session_state[_LAYOUT] = (first_file.key(), layout)
     return layout
+
+
+def recipe_of_first(choice: ImportChoice) -> str:
+    """Return how the first file is read, as a recipe.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    with make_readable(replace(choice, uploads=choice.uploads[:1])) as readable_files:
+        return recipe_of(readable_files.files[0], readable_files.options)
 
 
 def _save_uploads(choice: ImportChoice, folder: Path) -> ReadableFiles:

@@ -11,16 +11,17 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from spanlab.base.errors import SpanlabError
+from spanlab.base.errors import SpanlabError, UsageError
 from spanlab.data.import_files_panel import ImportChoice, layout_of, show_samples
 from spanlab.data.importing import ImportOptions
 from spanlab.detection.options_form import ask
 from spanlab.formats.columns import BATCH_ID, FIELDS
 from spanlab.formats.known.tabular import RecordLayout
+from spanlab.formats.read_options import checked_recipe
 from spanlab.formats.registry import formats
 from spanlab.formats.threads import speakers_in
 from spanlab.schema import AnnotatorKind
-from spanlab.ui.common import server_files
+from spanlab.ui.common import plain, server_files
 from spanlab.ui.messages import errors_shown
 
 _ROUND = "spanlab.import-round"  # a new number empties the form's widgets
@@ -35,6 +36,8 @@ _KINDS = {
     _ANNOTATIONS: "What people and detectors marked in items that a dataset has, by their names.",
 }
 _BESIDE = 3  # boxes in a row
+_RECIPE = ".toml"
+_UNSAID = {name: field.default for name, field in ImportOptions.model_fields.items()}
 _FIELDS = {
     "id": "Id",
     "lang": "Language",
@@ -67,6 +70,8 @@ def import_form(datasets: Sequence[str]) -> ImportChoice:
     if kind == _ANNOTATIONS:
         into = st.selectbox("Dataset", datasets, key=f"import-into-{_round()}")
         return ImportChoice(uploads, paths, into or "", ImportOptions(), joins=True)
+    recipes = [upload for upload in uploads if upload.name.endswith(_RECIPE)]
+    uploads = [upload for upload in uploads if upload not in recipes]
     stem = _stem(uploads[0].name if uploads else (paths[0] if paths else ""))
     left, right = st.columns(2)
     name = left.text_input(
@@ -83,11 +88,14 @@ def import_form(datasets: Sequence[str]) -> ImportChoice:
     with right:
         reading |= _ask("lang")
         with errors_shown():
-            options = ImportOptions.checked(reading)
+            options = ImportOptions.checked(_by_recipe(recipes, reading))
     if options is None:
         return ImportChoice((), (), name, ImportOptions())
     choice = ImportChoice(uploads, paths, name.strip() or stem, options)
-    choice = _with_columns(choice) if choice.is_any else choice
+    if recipes:
+        st.info(plain(f"Read by the recipe {recipes[0].name}."), icon=":material/menu_book:")
+    elif choice.is_any:
+        choice = _with_columns(choice)
     beside = ["contexts"]
     if choice.is_any and BATCH_ID in _read_layout(choice).columns:
         beside.append("requests")
@@ -98,6 +106,20 @@ def import_form(datasets: Sequence[str]) -> ImportChoice:
         invalid = _ask("skip_bad")
     named = {name: Path(str(path)) if path else None for name, path in reading.items()}
     return replace(choice.with_options(**named, **invalid), beside=uploaded)
+
+
+def _by_recipe(recipes: Sequence[UploadedFile], reading: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how files are read by the recipe that was dropped with them, where there is one.
+
+    Raises:
+        InputError: it is wrong.
+        UsageError: there are several.
+    """
+    if len(recipes) > 1:
+        raise UsageError("files are read by one recipe: take the others out")
+    says = [checked_recipe(recipe.getvalue(), recipe.name) for recipe in recipes]
+    chosen = {name: value for name, value in reading.items() if value != _UNSAID.get(name)}
+    return {**(says[0] if says else {}), **chosen}
 
 
 def _ask_predictions(
@@ -154,7 +176,8 @@ def _ask_files() -> tuple[Sequence[UploadedFile], Sequence[str]]:
             accept_multiple_files=True,
             key=f"import-files-{_round()}",
             help="JSON Lines, JSON, CSV, parquet or Arrow, packed with gzip or not. For RAGTruth, "
-            "take response.jsonl and source_info.jsonl together.",
+            "take response.jsonl and source_info.jsonl together. A recipe (.toml), which the preview "
+            "offers, says how the files beside it are read.",
         )
         return uploads, ()
     path = st.text_input(

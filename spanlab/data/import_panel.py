@@ -10,7 +10,13 @@ import streamlit as st
 
 from spanlab.base.errors import UsageError
 from spanlab.data.import_files import estimate_items
-from spanlab.data.import_files_panel import ImportChoice, ReadableFiles, make_readable, preview_of
+from spanlab.data.import_files_panel import (
+    ImportChoice,
+    ReadableFiles,
+    make_readable,
+    preview_of,
+    recipe_of_first,
+)
 from spanlab.data.import_form import clear_form, import_form, lacks_answer
 from spanlab.data.import_preview import ImportPreview
 from spanlab.data.importing import (
@@ -80,6 +86,7 @@ def import_panel(datasets: Sequence[str] = ()) -> None:
         ready = False
         with errors_shown("Nothing was imported."):
             show_preview(preview_of(choice))
+            _offer_recipe(choice)
             ready = True
     if result is not None and (is_done or not choice.is_any):
         _show_result(result)
@@ -167,6 +174,19 @@ def _show_rejects(rejects: Sequence[RejectedRecord]) -> None:
         hide_index=True,
         column_config={"reason": st.column_config.TextColumn(width="large")},
         alt="The first records that were left out, with file, line and reason",
+    )
+
+
+def _offer_recipe(choice: ImportChoice) -> None:
+    """Offer how the first file is read, so that others of its kind need not be explained again."""
+    st.download_button(
+        "Save how it is read",
+        data=lambda: recipe_of_first(choice),
+        file_name=f"{choice.dataset or 'import'}.toml",
+        mime="application/toml",
+        icon=":material/menu_book:",
+        help="A recipe: drop it here beside other files of the kind, or import them by --recipe.",
+        key="download-recipe",
     )
 
 

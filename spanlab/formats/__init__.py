@@ -25,6 +25,7 @@ from spanlab.formats.readers import (
     PlacedRecord,
     read,
     read_placed,
+    recipe_of,
     table_layout,
 )
 from spanlab.formats.registry import formats
@@ -55,6 +56,7 @@ __all__ = [
     "read_placed",
     "read_placed_claims",
     "read_placed_labels",
+    "recipe_of",
     "table_layout",
     "write",
 ]

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from spanlab.base.errors import InputError, UsageError
+from spanlab.base.errors import InputError, UsageError, unreadable
+from spanlab.base.fields import message_of
 from spanlab.base.options import OptionModel, option
+from spanlab.formats.recipes import recipe_in
 from spanlab.schema import Question, Response
 
 
@@ -137,6 +139,13 @@ class ReadOptions(OptionModel):
         help="How the files are written: {choices}; auto looks at the content.",
         titles=format_titles,
     )
+    recipe: Path | None = option(
+        None,
+        title="Recipe",
+        help="A TOML file that says how files of this kind are read: --dry-run writes one. What is "
+        "said beside it goes before.",
+        sides={"command", "python"},
+    )
     contexts: Path | None = option(
         None,
         title="Passages",
@@ -228,6 +237,21 @@ class ReadOptions(OptionModel):
     )
     name: SkipJsonSchema[str | None] = Field(None, exclude=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _follow_recipe(cls, given: Any) -> Any:
+        """Take from a recipe what is not given beside it; raises InputError for a wrong one."""
+        path = given.get("recipe") if isinstance(given, Mapping) else None
+        if not path:
+            return given
+        try:
+            content = Path(path).read_bytes()
+        except OSError as error:
+            raise unreadable(path, error) from None
+        recipe = checked_recipe(content, str(path))
+        columns = {**recipe.get("columns", {}), **(_columns(given.get("columns")) or {})}
+        return {**recipe, **given, "columns": columns or None}
+
     @property
     def asked(self) -> tuple[str, str] | None:
         """The question and the answer that are given for GraphRAG's output.
@@ -242,3 +266,25 @@ class ReadOptions(OptionModel):
                 "--query and --answer go together: the question asked, and what came of it"
             )
         return self.query, self.answer
+
+
+def checked_recipe(content: bytes, name: str) -> dict[str, Any]:
+    """Return the options that a recipe has.
+
+    Args:
+        content: the recipe.
+        name: what to call it in messages.
+
+    Raises:
+        InputError: it is no TOML, or an option is wrong or none of a recipe; names the field.
+    """
+    recipe = recipe_in(content, name)
+    try:
+        ReadOptions.model_validate(recipe)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(map(str, first["loc"]))
+        raise InputError(
+            message_of(first), file=name, field=field, found=first["input"]
+        ) from None
+    return recipe

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from contextlib import closing, suppress
 from copy import copy
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,9 +16,10 @@ from spanlab.formats.contexts import ContextFiles
 from spanlab.formats.detect import recognise, table_of
 from spanlab.formats.field_report import FieldReport
 from spanlab.formats.files import FileRow, InputFile
-from spanlab.formats.known.tabular import MappedReader, RecordLayout, TableReader
+from spanlab.formats.known.tabular import SAMPLES, MappedReader, RecordLayout, TableReader
 from spanlab.formats.read_options import ReadOptions, RejectedRecord
 from spanlab.formats.reader import FormatReader, NoAnswer
+from spanlab.formats.recipes import PARTS, as_toml
 from spanlab.formats.registry import formats, reader_of
 from spanlab.output.figures import counted, named_ids
 from spanlab.schema import Record
@@ -76,6 +79,51 @@ def table_layout(path: Path, options: ReadOptions | None = None) -> RecordLayout
     read_options = options or ReadOptions()
     reader = _make_reader(_input_file(path, read_options), read_options)
     return reader.layout() if isinstance(reader, MappedReader) else RecordLayout()
+
+
+def recipe_of(path: Path, options: ReadOptions | None = None) -> str:
+    """Return how a file is read, as a recipe in TOML: what options say, and what was guessed.
+
+    Columns are in it where reading by them gives the same. Of other files the records are made
+    first, of several messages or of the answers of several models, which no column says.
+
+    Raises:
+        InputError: the file is missing, empty, broken or of no known format.
+        UsageError: there is no format of the name asked for.
+    """
+    chosen = (options or ReadOptions()).model_copy(
+        update={"on_warning": _quiet, "on_fields": _quiet, "on_reject": _quiet}
+    )
+    file = _input_file(path, chosen)
+    reader = _make_reader(file, chosen)
+    said = {
+        name: value
+        for name in PARTS
+        if (value := getattr(chosen, name)) != ReadOptions.model_fields[name].default
+    }
+    if not (isinstance(reader, MappedReader) and reader.maps_columns):
+        name = recognise(file) if chosen.format == "auto" else chosen.format
+        return as_toml(said | {"format": name})
+    layout = reader.layout()
+    if layout.lists:
+        said.setdefault("records", layout.lists[0])
+    columns = {**layout.guesses, **(chosen.columns or {})}
+    by_columns = chosen.model_copy(update={**said, "columns": columns})
+    if _first_of(path, by_columns) == _first_of(path, chosen):
+        return as_toml({**said, "columns": columns})
+    remark = "Fields are told by their names: the file's records are put together or apart first."
+    return as_toml(said, remark)
+
+
+def _quiet(*_: object) -> None:
+    """Hear what a preview or an import says, too."""
+
+
+def _first_of(path: Path, options: ReadOptions) -> list[Record] | None:
+    """Return the first records of a file; None if it cannot be read so."""
+    with suppress(InputError), closing(read_placed(path, options)) as placed:
+        return [record.record for record in islice(placed, SAMPLES)]
+    return None
 
 
 def _input_file(path: Path, options: ReadOptions) -> InputFile:

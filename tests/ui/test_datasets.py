@@ -92,6 +92,24 @@ def test_an_upload_becomes_a_dataset_named_after_its_file(
     assert [record.item.id for record in store.records("answers")] == ["a", "b"]
 
 
+def test_a_recipe_beside_files_says_how_they_are_read(open_page: OpenPage, store: Store) -> None:
+    app = upload(open_page("datasets"), lines({"x": {"y": "Oslo."}, "z": "Capital?"}))
+    assert "Choose above which column holds the answer" in everything(app)
+    says = b'[columns]\nanswer = "x.y"\nquestion = "z"\n'
+    app = upload(app, says, "ours.toml")
+    assert "Read by the recipe ours" in everything(app)
+    assert not [box for box in app.selectbox if "import-column" in str(box.key)]
+    app.button(key="import").click().run()
+    (record,) = store.records("answers")
+    assert (record.item.answer, record.item.question) == ("Oslo.", "Capital?")
+
+
+def test_a_recipe_that_is_wrong_is_told_and_nothing_is_imported(open_page: OpenPage) -> None:
+    app = upload(upload(open_page("datasets"), lines(item("a"))), b"turns = 3", "ours.toml")
+    assert "Field: turns" in everything(app)
+    assert "import" not in [button.key for button in app.button if not button.disabled]
+
+
 def test_an_upload_whose_first_line_is_longer_than_a_buffer_is_recognised(
     open_page: OpenPage, store: Store
 ) -> None:

@@ -1,0 +1,70 @@
+"""Recipes: how files of one kind are read, in TOML.
+
+    records = "results.items"
+    turns = "all"
+    hallucinated_if = ["verdict=bad"]
+
+    [columns]
+    answer = "output.text"
+    passages = "docs.content"
+
+A recipe has options of reading that say what a file's fields mean, by their names in
+``ReadOptions``; what is said beside it goes before. ``spanlab import --dry-run`` writes one.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from spanlab.base.errors import InputError
+
+# Which files are beside one, and what becomes of wrong records, is said for each import.
+PARTS: Final = (
+    *("format", "encoding", "records", "speaker", "turns", "hallucinated_if", "common_labels"),
+    "columns",
+)
+
+
+def recipe_in(content: bytes, name: str) -> dict[str, Any]:
+    """Return the options that a recipe has, of which ``checked_recipe`` looks at the values.
+
+    Args:
+        content: the recipe.
+        name: what to call it in messages.
+
+    Raises:
+        InputError: it is no TOML, or has something else than options; names the field.
+    """
+    try:
+        recipe = tomllib.loads(content.decode())
+    except ValueError as error:
+        raise InputError(f"is not valid TOML: {error}", file=name) from None
+    for field in recipe:
+        if field not in PARTS:
+            raise InputError(
+                "a recipe has no such field",
+                file=name,
+                field=field,
+                expected=f"one of {', '.join(PARTS)}",
+            )
+    return recipe
+
+
+def as_toml(options: Mapping[str, Any], remark: str = "") -> str:
+    """Return options as a recipe, with a remark above."""
+    lines = [f"# {remark}"] if remark else []
+    lines += [
+        f"{name} = {_value(options[name])}" for name in PARTS if name in options and name != "columns"
+    ]
+    if columns := options.get("columns"):
+        lines += [""] * bool(lines) + ["[columns]"]
+        lines += [f"{field} = {_value(column)}" for field, column in columns.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: Any) -> str:
+    """Return a text, a truth value or a list of texts as TOML, which has JSON's escapes."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
