@@ -42,6 +42,7 @@ from spanlab.formats.reader import (
     parse_list,
     says_nothing,
 )
+from spanlab.formats.recipes import columns_of_known
 
 BATCH_ID: Final = "custom_id"  # what OpenAI and Anthropic call the id of a batch's request
 
@@ -145,8 +146,6 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
     ),
     "question": (
         *_cross(_PERSON, _QUESTIONS),
-        "instance input text",  # of HELM, whose prompt has examples before it
-        "origin prompt",  # of OpenCompass
         *("question", "query", "problem", "prompt", "instruction", "model input", "input"),
         "inputs",
         *("dialogue history", "prompt raw", "full prompt", "questions", "prompts"),
@@ -155,12 +154,11 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
         *_elsewhere("question"),
     ),
     "answer": (
-        # of Mu-SHROOM, HELM, EvalScope and SQuAD
-        *("model output text", "sample score score prediction", "prediction text"),
+        *("model output text", "prediction text"),  # of Mu-SHROOM, and SQuAD
         *(name for name in _cross(_MODEL, _ANSWERS) if name not in _QUOTES),
         *("filtered resps", "resps", "prediction", "predicted", "pred", "response", "output"),
         *("outputs", "completion", "generation", "generated", "reply", "replies", "hypothesis"),
-        *("predictions", "answer string", "answer", "result", "summary", "responses", "decoded"),
+        *("predictions", "answer string", "answer", "result", "summary", "responses"),
         "machine summaries",
         *("choices message content", "response body", "text", "claim", "statement", "sentence"),
         "ai",
@@ -176,7 +174,7 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
         *("passages", "passage", "contexts", "context", "documents", "document", "docs", "doc"),
         *("chunks", "chunk", "nodes", "snippets", "source", "sources", "evidence", "knowledge"),
         *("article", "facts", "premise", "reference contexts", "reference context", "results"),
-        *("grounding", "retrieval result", "wiki bio text", "ctxs", "positive ctxs"),
+        *("grounding", "ctxs", "positive ctxs"),
         *("gold contexts", "gold context", "gold passages", "gold documents"),
         *("retrieved", "matches", "hits"),
         *_elsewhere("passages"),
@@ -197,12 +195,12 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
     "predictions": ("predictions", "predicted spans", "predicted labels"),
     "model": (
         *("model", "model name", "model id", "model version", "llm", "provider id", "provider"),
-        *("model identifier", "last used model identifier", "llm checkpoint"),
+        *("model identifier", "last used model identifier"),
         *("generation model name", "generator"),
     ),
 }
 
-_SUMMARIES: Final = ("summary", "summaries", "decoded")  # of what stands in "text"
+_SUMMARIES: Final = ("summary", "summaries")  # of what stands in "text"
 _SEVERAL: Final = frozenset(("response", "responses", "output", "outputs", "machine summaries"))
 
 _KNOWN: Final = {"answer": "answer or response or output or LLM output"}  # as an error names them
@@ -285,6 +283,8 @@ def map_columns(
                 expected="one of these columns",
             )
         mapping[field] = column
+    if not user_columns:
+        mapping |= columns_of_known(paths_found)
     for field in COMMON:
         used_columns = mapping.values()
         free = [

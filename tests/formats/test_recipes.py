@@ -10,6 +10,7 @@ import pytest
 
 from spanlab.base.errors import InputError, SpanlabError
 from spanlab.formats import ReadOptions, read, recipe_of
+from spanlab.formats.recipes import known_recipes
 from spanlab.schema import Record
 
 _CASES = Path(__file__).parents[1] / "cli" / "reading_cases.jsonl"

@@ -10,13 +10,18 @@
 
 A recipe has options of reading that say what a file's fields mean, by their names in
 ``ReadOptions``; what is said beside it goes before. ``spanlab import --dry-run`` writes one.
+
+Those in this folder also say what their files are called (``title``) and which paths these have
+and others lack (``has``): such files are read by their ``columns`` without a word.
 """
 
 from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from spanlab.base.errors import InputError
@@ -26,6 +31,24 @@ PARTS: Final = (
     *("format", "encoding", "records", "speaker", "turns", "hallucinated_if", "common_labels"),
     "columns",
 )
+_ABOUT: Final = ("title", "has")  # which files it is for
+
+
+def columns_of_known(paths: Collection[str]) -> Mapping[str, str]:
+    """Return the columns of the recipe whose files have such paths; none if there is none."""
+    recipes = (recipe for recipe in known_recipes().values() if recipe["has"] <= {*paths})
+    columns = next(recipes, {}).get("columns", {})
+    return {field: column for field, column in columns.items() if column in paths}
+
+
+@cache
+def known_recipes() -> Mapping[str, dict[str, Any]]:
+    """Return the recipes in this folder by the names of their files."""
+    known = {}
+    for path in sorted(Path(__file__).parent.glob("*.toml")):
+        recipe = tomllib.loads(path.read_text("utf-8"))
+        known[path.stem] = recipe | {"has": frozenset(recipe["has"])}
+    return known
 
 
 def recipe_in(content: bytes, name: str) -> dict[str, Any]:
@@ -43,14 +66,14 @@ def recipe_in(content: bytes, name: str) -> dict[str, Any]:
     except ValueError as error:
         raise InputError(f"is not valid TOML: {error}", file=name) from None
     for field in recipe:
-        if field not in PARTS:
+        if field not in (*PARTS, *_ABOUT):
             raise InputError(
                 "a recipe has no such field",
                 file=name,
                 field=field,
                 expected=f"one of {', '.join(PARTS)}",
             )
-    return recipe
+    return {name: value for name, value in recipe.items() if name in PARTS}
 
 
 def as_toml(options: Mapping[str, Any], remark: str = "") -> str:
