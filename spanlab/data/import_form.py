@@ -176,8 +176,8 @@ def _ask_files() -> tuple[Sequence[UploadedFile], Sequence[str]]:
             accept_multiple_files=True,
             key=f"import-files-{_round()}",
             help="JSON Lines, JSON, CSV, parquet or Arrow, packed with gzip or not. For RAGTruth, "
-            "take response.jsonl and source_info.jsonl together. A recipe (.toml), which the preview "
-            "offers, says how the files beside it are read.",
+            "take response.jsonl and source_info.jsonl together. A recipe (.toml), which the "
+            "preview offers, says how the files beside it are read.",
         )
         return uploads, ()
     path = st.text_input(

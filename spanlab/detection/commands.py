@@ -40,7 +40,8 @@ def annotate(
     source: Annotated[list[str], typer.Argument(help="A dataset, or files or globs.")],
     options: RunOptions,
     reading: Annotated[
-        ReadOptions, OptionsAmong("recipe", "contexts", "requests", "column", "records", "turns", "speaker")
+        ReadOptions,
+        OptionsAmong("recipe", "contexts", "requests", "column", "records", "turns", "speaker"),
     ],
     output: Output = None,
     format: Annotated[

@@ -284,7 +284,5 @@ def checked_recipe(content: bytes, name: str) -> dict[str, Any]:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = ".".join(map(str, first["loc"]))
-        raise InputError(
-            message_of(first), file=name, field=field, found=first["input"]
-        ) from None
+        raise InputError(message_of(first), file=name, field=field, found=first["input"]) from None
     return recipe

@@ -10,10 +10,11 @@ import pytest
 
 from spanlab.base.errors import InputError, SpanlabError
 from spanlab.formats import ReadOptions, read, recipe_of
-from spanlab.formats.recipes import known_recipes
+from spanlab.formats.recipes import columns_of_known, known_recipes
 from spanlab.schema import Record
 
 _CASES = Path(__file__).parents[1] / "cli" / "reading_cases.jsonl"
+_DIALOGUES = Path(__file__).with_name("test_dialogues.py").read_text("utf-8")
 
 
 def _quiet(**options: object) -> ReadOptions:
@@ -71,6 +72,29 @@ def test_a_recipe_that_is_wrong_says_where(tmp_path: Path, text: str, told: str)
     assert re.search(told, str(caught.value))
     with pytest.raises(InputError, match=r"none\.toml: cannot read this file"):
         _records(path, recipe=tmp_path / "none.toml")
+
+
+def test_each_recipe_of_ours_reads_a_file_that_somebody_brought() -> None:
+    used = set()
+    for recipe, known in known_recipes().items():
+        paths = sorted(known["has"])
+        assert set(known) == {"title", "has", "columns"}
+        assert columns_of_known(paths).keys() <= known["columns"].keys()
+        used |= {recipe for _, _, content in _cases() if all(_is_in(p, content) for p in paths)}
+        used |= {recipe} if all(_is_in(path, _DIALOGUES) for path in paths) else set()
+    assert used == known_recipes().keys()
+
+
+def _is_in(path: str, content: str) -> bool:
+    return all(f'"{name}"' in content for name in path.split("."))
+
+
+def test_a_recipe_of_ours_gives_way_to_what_people_say(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"origin_prompt": "Capital?", "prediction": "Oslo.", "draft": "Rome."}\n')
+    assert [record.item.answer for record in _records(path)] == ["Oslo."]
+    assert [record.item.question for record in _records(path)] == ["Capital?"]
+    assert [record.item.answer for record in _records(path, column=["answer=draft"])] == ["Rome."]
 
 
 def _cases() -> list[tuple[str, str, str]]:

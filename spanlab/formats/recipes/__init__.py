@@ -80,7 +80,9 @@ def as_toml(options: Mapping[str, Any], remark: str = "") -> str:
     """Return options as a recipe, with a remark above."""
     lines = [f"# {remark}"] if remark else []
     lines += [
-        f"{name} = {_value(options[name])}" for name in PARTS if name in options and name != "columns"
+        f"{name} = {_value(options[name])}"
+        for name in PARTS
+        if name in options and name != "columns"
     ]
     if columns := options.get("columns"):
         lines += [""] * bool(lines) + ["[columns]"]
