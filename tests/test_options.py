@@ -21,6 +21,7 @@ from spanlab.cli.inputs import takes_options
 from spanlab.data.export_choice import ExportChoice
 from spanlab.data.importing import ImportOptions
 from spanlab.detection.request import RunOptions
+from spanlab.formats import recipes
 from spanlab.models import Meter
 from spanlab.schema.usage import Budget, Usage
 
@@ -34,6 +35,9 @@ def options() -> Iterator[object]:
             yield pytest.param(model, option, id=f"{model.__name__}-{'.'.join(option.path)}")
 
 
+RECIPE = Path(recipes.__file__).with_name("opencompass.toml")  # which is read when it is named
+
+
 def other(option: Option) -> Any:
     """A value that is not the default."""
     if option.choices and option.kind == "list":
@@ -44,7 +48,7 @@ def other(option: Option) -> Any:
         "flag": not option.default,
         "integer": 7,
         "number": 0.75,
-        "path": "some/path",
+        "path": str(RECIPE) if option.name == "recipe" else "some/path",
         "list": ["one", "two"],
         "pairs": {"seed": "3"},
         "text": "nb" if option.name == "lang" else "words",

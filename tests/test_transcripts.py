@@ -51,6 +51,8 @@ ELSEWHERE = {  # blocks of no terminal, by their first lines: what runs them, or
     ("integrations", "[{'grounded': "): "make test-peers",
     ("integrations", "from inspect_ai import"): "make test-peers",
     ("integrations", "grounded\n"): "make test-peers",
+    ("formats", 'records = "results.items"'): "test_guide.py imports by it",
+    ("adding", 'title = "OpenCompass"'): "test_recipes.py compares it with the file",
     ("team", "browsers "): "a drawing",
     ("team", "SPANLAB_ALLOWED_HOSTS="): "test_guide.py reads its names",
     ("team", "SPANLAB_INVITE=yes"): "test_project.py reads which variables compose.yaml passes on",

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from spanlab import formats
 from spanlab.base.errors import InputError, SpanlabError
 from spanlab.formats import ReadOptions, read, recipe_of
 from spanlab.formats.recipes import columns_of_known, known_recipes
 from spanlab.schema import Record
 
 _CASES = Path(__file__).parents[1] / "cli" / "reading_cases.jsonl"
+_SPANLAB = Path(formats.__file__).parents[1]
 _DIALOGUES = Path(__file__).with_name("test_dialogues.py").read_text("utf-8")
 
 
@@ -83,6 +85,11 @@ def test_each_recipe_of_ours_reads_a_file_that_somebody_brought() -> None:
         used |= {recipe for _, _, content in _cases() if all(_is_in(p, content) for p in paths)}
         used |= {recipe} if all(_is_in(path, _DIALOGUES) for path in paths) else set()
     assert used == known_recipes().keys()
+
+
+def test_the_recipe_that_developers_are_shown_is_ours() -> None:
+    shown = (_SPANLAB / "developers" / "adding.md").read_text("utf-8")
+    assert (_SPANLAB / "formats" / "recipes" / "opencompass.toml").read_text("utf-8") in shown
 
 
 def _is_in(path: str, content: str) -> bool:

@@ -93,10 +93,12 @@ def test_an_upload_becomes_a_dataset_named_after_its_file(
 
 
 def test_a_recipe_beside_files_says_how_they_are_read(open_page: OpenPage, store: Store) -> None:
-    app = upload(open_page("datasets"), lines({"x": {"y": "Oslo."}, "z": "Capital?"}))
+    rows = lines({"x": {"y": "Oslo."}, "z": "Capital?"})
+    app = upload(open_page("datasets"), rows)
     assert "Choose above which column holds the answer" in everything(app)
     says = b'[columns]\nanswer = "x.y"\nquestion = "z"\n'
-    app = upload(app, says, "ours.toml")
+    both = [("answers.jsonl", rows, ""), ("ours.toml", says, "")]
+    app.file_uploader(key="import-files-0").set_value(both).run()
     assert "Read by the recipe ours" in everything(app)
     assert not [box for box in app.selectbox if "import-column" in str(box.key)]
     app.button(key="import").click().run()
@@ -105,7 +107,9 @@ def test_a_recipe_beside_files_says_how_they_are_read(open_page: OpenPage, store
 
 
 def test_a_recipe_that_is_wrong_is_told_and_nothing_is_imported(open_page: OpenPage) -> None:
-    app = upload(upload(open_page("datasets"), lines(item("a"))), b"turns = 3", "ours.toml")
+    app = open_page("datasets")
+    both = [("answers.jsonl", lines(item("a")), ""), ("ours.toml", b"turns = 3", "")]
+    app.file_uploader(key="import-files-0").set_value(both).run()
     assert "Field: turns" in everything(app)
     assert "import" not in [button.key for button in app.button if not button.disabled]
 
