@@ -219,3 +219,23 @@ def test_no_field_of_a_line_is_without_a_word_in_the_report(tmp_path: Path) -> N
         return [field for field in fields if field not in told]
 
     _all_hold(list(filter(_is_read_whole, _CASES)), unsaid)
+
+
+def test_a_dry_run_ends_with_a_recipe_by_which_others_are_read(
+    tmp_path: Path, spanlab: Run
+) -> None:
+    for name, said in (("a", "Oslo."), ("b", "Rome.")):
+        rows = [{"o": {"t": said}, "question": "Capital?", "ok": "bad"}]
+        (tmp_path / f"{name}.json").write_text(json.dumps({"n": 1, "r": {"items": rows}}))
+    how = ["--column", "answer=o.t", "--hallucinated-if", "ok=bad"]
+    shown = spanlab("import", "a.json", "--dataset", "a", "--dry-run", *how)
+    assert shown.returncode == 0, shown.stderr
+    (tmp_path / "ours.toml").write_text(shown.stdout[shown.stdout.index("# How it is read") :])
+    done = spanlab("import", "b.json", "--dataset", "b", "--recipe", "ours.toml")
+    assert done.returncode == 0, done.stderr
+    (line,) = spanlab("export", "b", "--format", "spanlab").stdout.splitlines()
+    record = json.loads(line)
+    assert (record["answer"], record["question"]) == ("Rome.", "Capital?")
+    assert record["annotations"][0]["answer_hallucinated"] is True
+    annotated = spanlab("annotate", "b.json", "--detector", "offline", "--recipe", "ours.toml")
+    assert annotated.returncode == 0, annotated.stderr
