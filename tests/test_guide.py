@@ -242,7 +242,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for copy in ("answers.jsonl", "gold.jsonl", "val.jsonl", "val/en.jsonl"):
         (folder / copy).parent.mkdir(exist_ok=True)
         shutil.copy(folder / "data" / "samples.jsonl", folder / copy)
-    shutil.copy(ROOT / "data" / "support.jsonl", folder / "data")
+    for name in ("support.jsonl", "support_reviews.jsonl"):
+        shutil.copy(ROOT / "data" / name, folder / "data")
     for copy in ("claims.jsonl", "questions.jsonl"):
         shutil.copy(folder / "data" / copy, folder / copy)
     shutil.copy(ROOT / "data" / "samples.jsonl", folder / "corrected.jsonl")  # enough to learn from
@@ -291,8 +292,10 @@ RUNNING = [
 @pytest.fixture
 def run_all(
     prepared: Path, tmp_path: Path, model_server: ModelServer, samples: Path, few_trees: None
-) -> Callable[[list[str], list[str]], None]:
+) -> Callable[[list[str], list[str]], str]:
     """Run commands in their order, then blocks of Python, beside the dataset `mine`.
+
+    Returns what the commands printed.
 
     Whatever address of an endpoint a command names, the scripted server is there.
     """
@@ -317,32 +320,35 @@ def run_all(
         "SPANLAB_WIKIPEDIA_URL": found_at,  # hosts that are not found are tried again, for a minute
     }
 
-    def run_in_order(lines: list[str], python: list[str]) -> None:
+    def run_in_order(lines: list[str], python: list[str]) -> str:
         asked = "\n".join(lines)
         ports = {port: str(free_port()) for port in re.findall(r"--port (\d+)", asked)}
         with ExitStack() as servers:
             variables = around | hub_of(asked, folder, servers) | phoenix_of(asked, servers)
-            for command in lines:
-                if is_ours(command):
-                    run(command, folder, variables, ports, servers)
-                else:
-                    check_other(command)
+            said = [
+                run(command, folder, variables, ports, servers)
+                if is_ours(command)
+                else check_other(command)
+                for command in lines
+            ]
             for block in python:
                 run_python(block, folder, variables, ports)
+        return "\n".join(said)
 
     return run_in_order
 
 
 @pytest.mark.parametrize("topic", RUNNING)
 def test_every_command_and_python_block_of_a_page_runs_in_the_order_given(
-    topic: str, run_all: Callable[[list[str], list[str]], None]
+    topic: str, run_all: Callable[[list[str], list[str]], str]
 ) -> None:
-    run_all(commands(topic), blocks(topic, "python"))
+    """A measurement that is shown has something left to review: else nothing is estimated."""
+    assert "All reviewed" not in run_all(commands(topic), blocks(topic, "python"))
 
 
 @pytest.mark.parametrize("command", EXAMPLES)
 def test_the_examples_of_a_commands_help_run_in_the_order_given(
-    command: str, run_all: Callable[[list[str], list[str]], None]
+    command: str, run_all: Callable[[list[str], list[str]], str]
 ) -> None:
     run_all([*BEFORE.get(command, ()), *EXAMPLES[command]], [])
 
@@ -376,7 +382,7 @@ NOTHING = re.compile(
 
 def run(
     command: str, folder: Path, around: dict[str, str], ports: dict[str, str], servers: ExitStack
-) -> None:
+) -> str:
     words = shlex.split(command, comments=True)
     at = words.index("spanlab")
     given = dict(word.split("=", 1) for word in words[:at] if not word.startswith("OPENAI"))
@@ -397,7 +403,7 @@ def run(
             arguments[at] = re.findall(r"^ *([0-9a-f]{8}\S*)", listed, re.MULTILINE)[0]
     if arguments[0] in SERVERS and "--prepare-only" not in arguments:
         servers.enter_context(serving(arguments, folder, around | given))
-        return
+        return ""
     if re.search(r"hf://| (push|fetch) ", command):  # the hub's client reads variables once
         done = run_forked(["spanlab", *arguments], around | given, folder)
     else:
@@ -407,16 +413,18 @@ def run(
     assert not NOTHING.search(done.stdout), f"says nothing: {command}\n{done.stdout}"
     if output is not None:
         (folder / output).write_text(done.stdout, "utf-8")
+    return str(done.stdout)
 
 
-def check_other(command: str) -> None:
-    """Check a command of make, pip or docker: what it names is there."""
+def check_other(command: str) -> str:
+    """Check a command of make, pip or docker, which prints nothing here: what it names is there."""
     program, *words = command.split()
     if program == "make":
         assert re.search(rf"^{words[0]}:", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     else:
         assert (program, words[:2]) == ("docker", ["compose", "up"])
         assert (ROOT / "compose.yaml").is_file()
+    return ""
 
 
 def run_python(block: str, folder: Path, around: dict[str, str], ports: dict[str, str]) -> None:

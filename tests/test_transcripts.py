@@ -20,14 +20,10 @@ PEERS = Path(__file__).parent / "cli" / "peers"
 DATA = Path(__file__).resolve().parent.parent / "data"
 RECORDED = {  # what a page calls a file, and the program's own that it stands for
     "chain.json": "traces/openinference-lcel.console.json",
-    "engine.json": "traces/lli-rag.console.json",
-    "graph.json": "traces/openinference-graph.console.json",
-    "observations.json": "traces/langfuse-otel.console.json",
     "project.json": "labelstudio_export_default.json",
     "spans.json": "phoenix_get_spans.json",
-    "trace.json": "mlflow_trace.json",
 }
-HOMES = r"http://localhost:\d+"  # Phoenix, Langfuse and MLflow, as pages name them
+HOMES = r"http://localhost:\d+"  # Phoenix, as pages name it
 ELSEWHERE = {  # blocks of no terminal, by their first lines: what runs them, or why nothing does
     ("api", "Traces go into 'rag'"): "walks/test_first_quarter.py",
     ("adding", '[project.entry-points."spanlab.detectors"]'): "test_other_package.py",
@@ -43,7 +39,6 @@ ELSEWHERE = {  # blocks of no terminal, by their first lines: what runs them, or
     ("detector-span-model", 'system = "You name the spans of an answer'): "test_guide.py",
     ("detector-encoder", "spanlab encoder train reviewed.jsonl"): "needs torch: make test-torch",
     ("integrations", "assert:"): "make test-peers",
-    ("integrations", "Results:"): "make test-peers",
     ("integrations", '"reason": '): "make test-peers",
     ("integrations", "from deepeval import assert_test"): "make test-peers",
     ("integrations", "AssertionError: Metrics: Grounded"): "make test-peers",
@@ -103,12 +98,10 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def homes() -> Iterator[str]:
-    """Servers that know the traces which were recorded; yields their address."""
+    """A server that knows the traces which were recorded; yields its address."""
     with living() as found:
-        for name in ("spans.json", "trace.json", "observations.json"):
-            for record in read(PEERS / RECORDED[name]):
-                found.known |= {str(value) for value in record.item.meta.values()}
-                found.known |= {f"tr-{record.item.meta['trace_id']}"}  # as MLflow calls it
+        for record in read(PEERS / RECORDED["spans.json"]):
+            found.known |= {str(value) for value in record.item.meta.values()}
         yield found.url
 
 
