@@ -546,6 +546,31 @@ QUESTIONS = {
     "delete person": {"privacy"},
     "PostgreSQL": {"team"},
     "air-gapped": {"privacy"},
+    # Asked when the guide was checked again, of which 9 had an answer then.
+    "Mu-SHROOM submission": {"formats"},
+    "majority vote": {"campaigns"},
+    "significance test": {"bench"},
+    "calibration": {"results"},
+    "train my own model": {"detectors"},
+    "how fast is offline": {"results"},
+    "LangChain": {"integrations"},
+    "webhook": {"api"},
+    "PDF": {"quick-start", "search"},
+    "GPU": {"detectors"},
+    "vLLM": {"models"},
+    "exit code": {"commands"},
+    "Prolific": {"campaigns"},
+    "qualification test": {"campaigns"},
+    "who needs a reminder": {"campaigns"},
+    "adjudicate disagreements": {"review"},
+    "can I change labels": {"campaigns"},
+    "time per item": {"campaigns"},
+    "backup": {"team"},
+    "audit log": {"team", "privacy"},
+    "forgot password": {"team"},
+    "health check": {"team"},
+    "is the database encrypted": {"privacy"},
+    "where is my data": {"install"},
 }
 
 
@@ -565,6 +590,12 @@ def test_no_text_names_a_version_that_there_is_not() -> None:
 def test_a_search_that_finds_nothing_says_so(tmp_path: Path) -> None:
     done = run_here(["guide", "--search", "zebra crossing"], tmp_path, environment(tmp_path))
     assert (done.returncode, done.stdout) == (1, "")
+    assert "No page has any of these words" in done.stderr
+
+
+def test_a_search_for_words_that_no_page_has_together_says_so(tmp_path: Path) -> None:
+    done = run_here(["guide", "--search", "zebra certificate"], tmp_path, environment(tmp_path))
+    assert done.stdout.split()[0] == "measuring"
     assert "No page has all of these words" in done.stderr
 
 

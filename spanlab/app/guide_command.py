@@ -18,7 +18,7 @@ def guide(
         str | None, typer.Argument(help="A page, such as review or papelo; without it, the list.")
     ] = None,
     search: Annotated[
-        str | None, typer.Option(help="List the pages that have all of these words.")
+        str | None, typer.Option(help="List the pages that have these words.")
     ] = None,
 ) -> None:
     """Show the guide: in the browser where there is a display, else in the terminal.
@@ -32,10 +32,12 @@ def guide(
 
     if search is not None:
         hits = search_guide(search)
+        if hits and hits[0].lacking:
+            typer.echo("No page has all of these words. These have most of them:", err=True)
         for hit in hits:
             typer.echo(f"{hit.page.topic:<22} {hit.line}")
         if not hits:
-            typer.echo("No page has all of these words. Try fewer of them.", err=True)
+            typer.echo("No page has any of these words. Try others.", err=True)
             raise typer.Exit(1)
         return
     page = None if topic is None else guide_page(topic)

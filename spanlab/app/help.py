@@ -94,7 +94,9 @@ def _list_all() -> None:
 def _list_found(words: str) -> None:
     hits = search_guide(words)
     if not hits:
-        st.caption("No page has all of these words. Try fewer of them.")
+        st.caption("No page has any of these words. Try others.")
+    elif hits[0].lacking:
+        st.caption("No page has all of these words. These have most of them:")
     for hit in hits:
         _draw_link(hit.page)
         st.caption(common.plain(hit.line))

@@ -20,6 +20,12 @@ _APART = "Detectors"  # the list of pages that others lead to, and no menu
 _HELPS = "<!-- helps -->"
 _ALSO = re.compile(r"<!-- also: (.*?) -->", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+_MADE = re.compile(r"<!-- made: .*?<!-- end -->", re.DOTALL)
+_IDLE = frozenset(  # words of questions that are on every page
+    "a an and are at can do does for from how i in is it my of on or the there to we what when "
+    "where which who why with you your".split()
+)
+_PLURAL = re.compile(r"(?<=\w{5})(?<![isu])s$")
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,11 @@ class GuidePage:
         return " ".join((self.title, self.about, *(also.groups() if also else ())))
 
     @property
+    def written(self) -> str:
+        """Its Markdown without what the code makes: the help of commands names everything."""
+        return _COMMENT.sub("", _MADE.sub("", self.path.read_text(encoding="utf-8")))
+
+    @property
     def text(self) -> str:
         """Its Markdown, with the help of all commands where it belongs, and without comments."""
         return _COMMENT.sub("", with_helps(self.path.read_text(encoding="utf-8")))
@@ -73,10 +84,11 @@ def shipped_guidelines(name: str) -> str:
 
 @dataclass(frozen=True)
 class FoundPage:
-    """A page with searched words, and the line that has most of them."""
+    """A page with searched words, the line that has most of them, and the words it lacks."""
 
     page: GuidePage
     line: str
+    lacking: tuple[str, ...] = ()
 
 
 @cache
@@ -113,24 +125,29 @@ def guide_page(topic: str) -> GuidePage:
 
 
 def search_guide(words: str) -> list[FoundPage]:
-    """Return the pages that have all of some words, those first that are about them.
+    """Return the pages that have the most of some words, those first that are about them.
 
     Args:
-        words: beginnings of words, separated by spaces; upper and lower case are the same.
+        words: beginnings of words, separated by spaces; upper and lower case, singular and plural
+            are the same. Words such as "how" and "my" do not count beside others.
     """
-    searched = words.casefold().split()
+    asked = re.findall(r"[^\s?!,;]+", words.casefold())
+    searched = [_PLURAL.sub("", word) for word in asked if word not in _IDLE] or asked
     found = []
     for page in guide_pages() if searched else ():
-        head, text = page.head.casefold(), page.text.casefold()
-        if all(_begins(word, head) or _begins(word, text) for word in searched):
-            whole = sum(
-                bool(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", head)) for word in searched
-            )
-            begun = sum(bool(_begins(word, head)) for word in searched)
-            often = sum(len(_begins(word, text)) for word in searched)
-            found.append(((not page.in_menu, -whole, -begun, -often), page))
+        head, text, written = (each.casefold() for each in (page.head, page.text, page.written))
+        lacking = [w for w in searched if not (_begins(w, head) or _begins(w, text))]
+        whole = sum(bool(re.search(rf"(?<!\w){re.escape(w)}s?(?!\w)", head)) for w in searched)
+        begun = sum(bool(_begins(w, head)) for w in searched)
+        often = sum(len(_begins(w, written)) for w in searched)
+        found.append(((len(lacking), not page.in_menu, -whole, -begun, -often), page, lacking))
     found.sort(key=lambda hit: hit[0])
-    return [FoundPage(page, _best_line(page, searched)) for _, page in found]
+    fewest = min((len(lacking) for _, _, lacking in found), default=0)
+    return [
+        FoundPage(page, _best_line(page, searched), tuple(lacking))
+        for _, page, lacking in found
+        if len(lacking) == fewest < len(searched)
+    ]
 
 
 def _begins(word: str, text: str) -> list[str]:

@@ -87,7 +87,7 @@ def test_the_guide_is_searched_and_read_with_its_pictures(server: Server, page: 
     expect(page).to_have_url(re.compile("topic=measuring$"))
     page.get_by_label("Search the guide").fill("zebra crossing")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("No page has all of these words.")).to_be_visible()
+    expect(page.get_by_text("No page has any of these words.")).to_be_visible()
 
 
 def test_an_unknown_topic_says_which_is_meant(server: Server, page: Page) -> None:
