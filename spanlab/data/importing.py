@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self
 
 from pydantic import field_validator
 
-from spanlab.base.errors import InputError
+from spanlab.base.errors import InputError, NotFoundError
 from spanlab.base.options import option
 from spanlab.base.runtime import rarely_collected
 from spanlab.data.languages import LanguageGuess
@@ -282,7 +282,8 @@ def import_files(
     other_ids = _OtherIds(numbered=import_options.same_ids == "number")
 
     def on_taken(index: int, record: Record) -> Record | None:
-        if (renamed := other_ids.next(index, record)) is not None:
+        is_again = import_options.same_ids == "refuse" and _has_answer(store, dataset, record.item)
+        if not is_again and (renamed := other_ids.next(index, record)) is not None:
             return renamed
         file, line, unit = places.of(index)
         error = taken_id(other_ids.first_id(index, record))
@@ -311,6 +312,15 @@ def import_files(
     log.warnings += other_ids.remarks()
     missing = words_on_missing(places.without_passages, places.without_question, count)
     return ImportResult(count, tuple(log.warnings), tuple(log.rejects), missing, log.fields)
+
+
+def _has_answer(store: Store, dataset: str, item: Item) -> bool:
+    """Return whether a dataset has this very answer: its file is imported once more."""
+    try:
+        stored = store.record(dataset, item.id).item
+    except NotFoundError:
+        return False
+    return (stored.answer, stored.meta.get("model")) == (item.answer, item.meta.get("model"))
 
 
 def taken_id(name: str) -> InputError:

@@ -144,6 +144,22 @@ def test_ids_that_occur_twice_are_told_with_what_else_is_wrong(
     assert "item with this id already exists" not in str(alone.value)
 
 
+def test_a_file_that_is_imported_again_is_refused_and_another_models_answers_are_not(
+    tmp_path: Path, store: Store
+) -> None:
+    """With the model's name behind the ids it would double the dataset."""
+    of_model = [{**RIGHT, "model": "m1"}, {**RIGHT, "id": "b", "model": "m1"}]
+    file = written(tmp_path / "one.jsonl", *of_model)
+    import_files(store, [file], "mine")
+    with pytest.raises(InputError, match="item with this id already exists"):
+        import_files(store, [file], "mine")
+    other = [{**row, "model": "m2"} for row in of_model]
+    import_files(store, [written(tmp_path / "two.jsonl", *other)], "mine")
+    ids = [record.item.id for record in store.records("mine")]
+    assert ids == ["a", "b", "a-m2", "b-m2"]
+    assert import_files(store, [file], "mine", ImportOptions(same_ids="number")).items == 2
+
+
 def test_rows_in_memory_are_told_of_as_files_are() -> None:
     with pytest.raises(InputError) as wrong:
         spanlab.load(ROWS)
