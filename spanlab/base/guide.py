@@ -21,9 +21,9 @@ _HELPS = "<!-- helps -->"
 _ALSO = re.compile(r"<!-- also: (.*?) -->", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 _MADE = re.compile(r"<!-- made: .*?<!-- end -->", re.DOTALL)
-_IDLE = frozenset(  # words of questions that are on every page
-    "a an and are at can do does for from how i in is it my of on or the there to we what when "
-    "where which who why with you your".split()
+_IDLE = (  # words of questions that are on every page
+    " a an and are at can do does for from how i in is it my of on or the there to we what when "
+    "where which who why with you your "
 )
 _PLURAL = re.compile(r"(?<=\w{5})(?<![isu])s$")
 
@@ -132,7 +132,7 @@ def search_guide(words: str) -> list[FoundPage]:
             are the same. Words such as "how" and "my" do not count beside others.
     """
     asked = re.findall(r"[^\s?!,;]+", words.casefold())
-    searched = [_PLURAL.sub("", word) for word in asked if word not in _IDLE] or asked
+    searched = [_PLURAL.sub("", word) for word in asked if f" {word} " not in _IDLE] or asked
     found = []
     for page in guide_pages() if searched else ():
         head, text, written = (each.casefold() for each in (page.head, page.text, page.written))
