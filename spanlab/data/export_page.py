@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import tempfile
 import weakref
-from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +42,7 @@ from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files,
 from spanlab.ui.counts import counts_html
 from spanlab.ui.messages import errors_shown, progress
 from spanlab.ui.session import seen_store, seen_summary
+from spanlab.ui.tables import show_page
 
 _READY = "spanlab.export-file"
 _GRID = """<style>
@@ -339,7 +339,6 @@ def _size(size: int) -> str:
 _ITEMS = 3  # whose lines are shown
 _LINE = 600  # characters of a line
 _LINES = 60
-_FRAME = 640  # pixels, the height in which a report scrolls
 _AT_ONCE = 2_000  # items that are counted for the head of a report's preview
 
 
@@ -371,10 +370,7 @@ def show_preview(summary: DatasetSummary, choice: ExportChoice, beginning: str) 
         if choice.format == REPORT:
             if summary.n_items > _AT_ONCE:
                 st.caption("Its figures are counted when the file is made.")
-            # As data, not as HTML: what the frame holds then has no access to the app.
-            data = b64encode(beginning.encode()).decode()
-            address = f"data:text/html;charset=utf-8;base64,{data}"
-            st.iframe(address, height=_FRAME, alt=f"The report on {summary.name}")
+            show_page(beginning, f"The report on {summary.name}")
             return
         lines = [
             line if len(line) <= _LINE else f"{line[:_LINE]} …" for line in beginning.split("\n")

@@ -33,6 +33,11 @@ class WorstExample:
     share: float
     evidence: tuple[Evidence, ...]
 
+    @property
+    def is_refuted(self) -> bool:
+        """Whether a quote speaks against what is marked; one that is only closest does not."""
+        return any(quote.stance == "refutes" for quote in self.evidence)
+
 
 class WorstExamples:
     """Finds the worst answers, one record at a time.
@@ -57,7 +62,7 @@ class WorstExamples:
             share = n_marked / len(record.item.answer)
             evidence = tuple(_evidence(record, annotation))[:_QUOTES]
             self._worst.append(WorstExample(record.item, annotation, share, evidence))
-            self._worst.sort(key=lambda example: (not example.evidence, -example.share))
+            self._worst.sort(key=lambda example: (not example.is_refuted, -example.share))
             del self._worst[_EXAMPLES:]
 
     def result(self) -> tuple[WorstExample, ...]:

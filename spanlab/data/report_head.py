@@ -9,7 +9,7 @@ from html import escape
 
 from spanlab.data.report_examples import examples_html
 from spanlab.data.report_figures import Overview
-from spanlab.measure.measurement import rate_sentence
+from spanlab.measure.measurement import comparison_sentence, rate_sentence, without_method
 from spanlab.measure.rates import (
     MEASURES,
     NOTHING_THERE,
@@ -17,7 +17,7 @@ from spanlab.measure.rates import (
 )
 from spanlab.output.drawing import draw
 from spanlab.output.figures import counted, figure, percent
-from spanlab.output.tables import Chart, Column, ResultTable, as_html, write_cell
+from spanlab.output.tables import Chart, Column, MeanInterval, ResultTable, as_html, write_cell
 from spanlab.schema import AnnotatorKind, DatasetSettings, Status
 from spanlab.scoring.annotator_tables import (
     ANNOTATOR,
@@ -32,6 +32,7 @@ _NAMED = 10  # people whose counts are shown one by one
 _FACTS = 3  # names in a line of the summary
 _GROUPS = 50  # whose rates are shown
 _DRAWN = 6  # groups in the picture of the summary
+_ALPHA = 0.05  # of differences, corrected for their number
 _GUIDELINES = 700  # characters that stand open
 _KINDS = {
     AnnotatorKind.GOLD: "gold labels",
@@ -59,7 +60,27 @@ def head_html(overview: Overview, legend: str) -> str:
 
 def _headline(overview: Overview) -> str:
     sentence, basis = _findings(overview)
-    return f"<p class='headline'>{escape(sentence)}</p>\n<p>{escape(basis)}</p>\n"
+    said = (*_comparisons(overview)[:_FACTS], basis)
+    paragraphs = "".join(f"<p>{escape(text)}</p>\n" for text in said)
+    return f"<p class='headline'>{escape(sentence)}</p>\n{paragraphs}"
+
+
+def _comparisons(overview: Overview) -> Sequence[str]:
+    """Return which groups hallucinate more than others, a sentence for each two."""
+    measured, rates = overview.measured, overview.rates
+    if measured is not None and measured.plan.by:
+        return measured.comparisons
+    pairs = () if rates is None or rates.is_raw else rates.pairs
+    return [
+        comparison_sentence(
+            pair.a,
+            pair.b,
+            MeanInterval(mean=pair.rate.difference, low=pair.rate.low, high=pair.rate.high),
+            "answers" if pair.characters is None else "characters",
+        )
+        for pair in pairs
+        if pair.rate.p < _ALPHA or pair.rate.low <= 0 <= pair.rate.high
+    ]
 
 
 def _findings(overview: Overview) -> tuple[str, str]:
@@ -297,5 +318,7 @@ def _rates(rates: RateReport) -> str:
     remark_on_rest = (f"{left_out:,} more with fewer items.",) if left_out else ()
     shown = replace(rates, groups=groups, remarks=(*rates.remarks, *remark_on_rest), unlabelled=0)
     alone = replace(shown, corrected=(), pairs=())
-    tables = (*shown.corrected, *alone.tables())
-    return "".join(map(as_html, tables))
+    plain = [without_method(table) for table in shown.corrected]
+    method = " ".join(remark for _, remarks in plain for remark in remarks)
+    how = f"<p class='about'>How it was measured. {escape(method)}</p>\n" if method else ""
+    return "".join(map(as_html, (*(table for table, _ in plain), *alone.tables()))) + how

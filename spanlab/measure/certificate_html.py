@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from spanlab.measure.certificates import Certificate, write_certificate
 from spanlab.measure.measurement import (
@@ -13,11 +13,11 @@ from spanlab.measure.measurement import (
     corrected_table,
     history_table,
     reliability_table,
-    suggestions_in_words,
+    without_method,
 )
 from spanlab.measure.sample import shown_rate
 from spanlab.output.drawing import draw
-from spanlab.output.figures import figure, percent
+from spanlab.output.figures import counted, figure, percent
 from spanlab.output.html_page import page_head
 from spanlab.output.tables import (
     Column,
@@ -30,6 +30,8 @@ from spanlab.output.tables import (
 )
 from spanlab.scoring.calibration import AnnotatorCalibration, CalibrationReport
 
+_COMPARED: Final = 5  # comparisons that its verdict names
+
 
 def certificate_html(certificate: Certificate) -> str:
     """Return a certificate as a page; every text of the data is escaped."""
@@ -37,9 +39,9 @@ def certificate_html(certificate: Certificate) -> str:
     measured, bound = Measurement.read(content["measurement"]), content["binding"]
     parts = [
         page_head(f"Certificate of {bound['annotator']} on {bound['name']}"),
-        f"<p><strong>{escape(measured.sentence or '')}</strong></p>\n",
-        f"<p>{escape(_headline(measured))}</p>\n",
-        *map(as_html, (_facts(content), *measured.tables())),
+        f"<p class='headline'>{escape(measured.sentence or '')}</p>\n",
+        *(f"<p>{escape(sentence)}</p>\n" for sentence in _verdict(measured, content)),
+        *(as_html(without_method(table)[0]) for table in measured.tables()),
         "<p class='about'>Intervals are of 95 %. In the pictures, dots have one, and squares are "
         "what the detector marked.</p>\n",
         *(
@@ -48,8 +50,8 @@ def certificate_html(certificate: Certificate) -> str:
             if table.rows
         ),
         as_html(_quality(content)),
-        "<p class='about'>Valid only for the detector, model, options, definition and items "
-        "listed. The page Measure of spanlab checks whether they have changed.</p>\n",
+        as_html(fact_table("certificate", "How it was measured", _facts(content))),
+        as_html(fact_table("binding", "What it is bound to", _binding(content))),
         "</main></body></html>\n",
     ]
     return "".join(parts)
@@ -63,57 +65,81 @@ def save_certificate(certificate: Certificate, path: Path) -> None:
         write_certificate(certificate, path)
 
 
-def _headline(measured: Measurement) -> str:
+def _verdict(measured: Measurement, content: Mapping[str, Any]) -> Iterator[str]:
+    """Say what a manager wants to know: who is worse, how often, how good the detector is."""
     column, rate = Column(key="rate", title="Rate", unit="share"), measured.rate
-    return (
-        f"Hallucinated {measured.plan.unit}, future answers: "
-        f"{write_cell(rate.superpopulation, column)}; these answers, as these people marked "
-        f"them: {write_cell(shown_rate(rate.finite), column)}; from {rate.reviews:,} reviews of "
-        f"{rate.items:,} items."
+    yield from measured.comparisons[:_COMPARED]
+    people = ", ".join(f"{name} ({count:,})" for name, count in content["reviewers"].items())
+    yield (
+        f"In these {rate.items:,} items, {write_cell(shown_rate(rate.finite), column)} of the "
+        f"{measured.plan.unit} are hallucinated, going by {counted(rate.reviews, 'review')} of "
+        f"{people}. {_suggestions(content['measurement'].get('suggestions', {}))}"
+    )
+    found, right = (content["answers"][key] for key in ("sensitivity", "specificity"))
+    if found and right:
+        found = MeanInterval(**found)
+        ends = {"mean": right["mean"], "low": right["high"], "high": right["low"]}
+        wrong = MeanInterval(**{name: 1 - share for name, share in ends.items()})
+        yield (
+            f"The detector {measured.plan.annotator} marks {write_cell(found, column)} of the "
+            f"hallucinated answers, and {write_cell(wrong, column)} of the others."
+        )
+    yield (
+        f"This holds for the detector, model, options, definition and items named below, as of "
+        f"{content['date'][:10]}. The page Measure of spanlab says whether any of them has changed."
     )
 
 
-def _facts(content: Mapping[str, Any]) -> ResultTable:
+def _suggestions(suggestions: Mapping[str, int]) -> str:
+    shown, total = suggestions.get("shown", 0), sum(suggestions.values())
+    unknown = suggestions.get("unknown")
+    return f"Reviewers saw the detector's suggestions in {shown:,} of {total:,} reviews" + (
+        f" (unknown for {unknown:,})." if unknown else "."
+    )
+
+
+def _facts(content: Mapping[str, Any]) -> dict[str, str]:
     bound, plan = content["binding"], content["measurement"]["plan"]
-    people = ", ".join(f"{name} ({count:,})" for name, count in content["reviewers"].items())
-    facts = {
-        "Made": content["date"],
+    return {
         "Detector": bound["annotator"],
-        **_setup(content),
+        **_models(content),
         "Counts as hallucinated": bound["definition"],
         "Unit": bound["unit"],
-        "Reviewed by": people,
         "Agreement of reviewers": _alike(content["agreement"], "one reviewer each"),
-        "Suggestions in review": suggestions_in_words(
-            content["measurement"].get("suggestions", {})
-        ),
         "Sample": f"{plan['design']}, seed {plan['seed']}",
         "Estimate": content["measurement"]["method"],
-        "Items": bound["dataset"],
-        "Marks": bound["marks"],
-        "This certificate": content["sha256"],
+        "Made": content["date"],
     }
-    return fact_table("certificate", "What was measured", facts)
 
 
-def _setup(content: Mapping[str, Any]) -> dict[str, str]:
-    """Return the detector's models, prompts and options in words, as far as spanlab has run it."""
+def _binding(content: Mapping[str, Any]) -> dict[str, str]:
+    """Return the hashes, by what they are of."""
     bound = content["binding"]
-    models = [m for several in bound["models"].values() for model in several for m in model.items()]
-    model_names = ", ".join(f"{key} {name}" for key, name in dict.fromkeys(models))
     titles = {"version": "Version of spanlab", "prompts": "Prompts", "options": "Options"}
     hashes = {
         title: ", ".join(dict.fromkeys(text for several in bound[key].values() for text in several))
         for key, title in titles.items()
     }
+    unknown = "not known: spanlab did not run it here"
+    return {
+        **{title: text or unknown for title, text in hashes.items()},
+        "Items": bound["dataset"],
+        "Marks": bound["marks"],
+        "This certificate": content["sha256"],
+    }
+
+
+def _models(content: Mapping[str, Any]) -> dict[str, str]:
+    """Return the detector's models in words, as far as spanlab has run it."""
+    bound = content["binding"]
+    models = [m for several in bound["models"].values() for model in several for m in model.items()]
+    model_names = ", ".join(f"{key} {name}" for key, name in dict.fromkeys(models))
     checks = "; ".join(_check_in_words(check) for check in content["checks"])
     runs = content["consistency"]
     consistency = _alike(runs, "not run again") + (f", {runs['runs']} runs" if runs else "")
-    unknown = "not known: spanlab did not run it here"
     return {
         "Model": "; ".join(filter(None, (bound["model"], model_names))) or "none",
         **({"check-model": checks} if checks else {}),
-        **{title: text or unknown for title, text in hashes.items()},
         "Consistency of repeated runs": consistency,
     }
 
@@ -166,7 +192,9 @@ def _quality(content: Mapping[str, Any]) -> ResultTable:
 
 def _error_in_words(calibration: Mapping[str, Any]) -> str:
     ends = calibration.get("interval")  # certificates of 1.0 have the sample's error alone
-    return figure(calibration["error"]) + (f" [{', '.join(map(figure, ends))}]" if ends else "")
+    return figure(calibration["error"]) + (
+        f" [{', '.join(map(figure, ends))}]" if ends and figure(ends[0]) != figure(ends[1]) else ""
+    )
 
 
 def _pictures(measured: Measurement, content: Mapping[str, Any]) -> tuple[ResultTable, ...]:

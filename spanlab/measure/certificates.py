@@ -19,7 +19,7 @@ from spanlab.base.errors import UsageError, unreadable
 from spanlab.detection.setup import changed_prompts, model_checks, option_hash
 from spanlab.formats.files import check_file
 from spanlab.measure.items import is_reviewer, words_that_count
-from spanlab.measure.measurement import measure
+from spanlab.measure.measurement import measure_items
 from spanlab.measure.powered import METHOD, ReviewedSample, estimate_rate
 from spanlab.measure.sample import (
     MeasuredItems,
@@ -232,7 +232,8 @@ def certify(store: Store, dataset: str) -> Certificate:
         NotFoundError: there is no such dataset.
         UsageError: it has no measurement, or nothing of its sample is reviewed.
     """
-    measurement, items = measure(store, dataset), read_measured(store, dataset)
+    items = read_measured(store, dataset)
+    measurement = measure_items(store, dataset, items)
     if measurement.rate.finite is None:
         raise UsageError(f"nothing of the sample of {dataset!r} is reviewed: {measurement.line}")
     setups = summary_of(store, dataset).settings.setups

@@ -43,6 +43,7 @@ from spanlab.scoring.calibration import AnnotatorCalibration, CalibrationTally
 from spanlab.storage import Store
 from spanlab.storage.datasets import looks_in_words, summary_of
 
+_SAMPLE: Final = "Sample: "  # how a remark on sample and estimate begins
 _STEPS: Final = 24  # points of the history
 _DIFFERENCE: Final = 0.05
 _LIKE: Final = "Future answers"
@@ -120,6 +121,16 @@ class Measurement:
             return sentence
         return (
             f"{sentence[:-1]} ({reviews:,} reviewed, of {self.clusters:,} questions or documents)."
+        )
+
+    @property
+    def comparisons(self) -> tuple[str, ...]:
+        """What was found of each two groups, a sentence each, the clear differences first."""
+        pairs = sorted(
+            self.pairs, key=lambda pair: pair[2].difference.low <= 0 <= pair[2].difference.high
+        )
+        return tuple(
+            comparison_sentence(a, b, change.difference, self.plan.unit) for a, b, change in pairs
         )
 
     def tables(self) -> tuple[ResultTable, ...]:
@@ -217,6 +228,39 @@ def rate_sentence(rate: MeanInterval, unit: str) -> str:
     return _SENTENCES[unit].format(low=low, high=high, of=f"{of:,}")
 
 
+def without_method(table: ResultTable) -> tuple[ResultTable, tuple[str, ...]]:
+    """Return a table without its remark on sample and estimate, which few can read, and that."""
+    method = tuple(remark for remark in table.remarks if remark.startswith(_SAMPLE))
+    others = tuple(remark for remark in table.remarks if remark not in method)
+    return table.model_copy(update={"remarks": others}), method
+
+
+def comparison_sentence(a: str, b: str, difference: MeanInterval, unit: str) -> str:
+    """Return which of two groups hallucinates more, how much, and how sure that is.
+
+    Args:
+        a: the one group.
+        b: the other group.
+        difference: rate of ``a`` minus rate of ``b``, with a 95 % interval.
+        unit: "answers", "characters" or "claims".
+    """
+    low, high = difference.low, difference.high
+    of = 100 if max(-low, high) >= _ONE_IN_100 else 1_000
+    if low <= 0 <= high:
+        return (
+            f"“{a}” and “{b}” cannot be told apart yet: with 95 % confidence “{a}” has between "
+            f"{math.ceil(-of * low - _TINY):,} fewer and {math.ceil(of * high - _TINY):,} more "
+            f"hallucinated {unit} of {of:,}."
+        )
+    worse, better = (a, b) if low > 0 else (b, a)
+    least, most = sorted((abs(low), abs(high)))
+    return (
+        f"“{worse}” hallucinates more than “{better}”: with 95 % confidence, between "
+        f"{math.floor(of * least + _TINY):,} and {math.ceil(of * most - _TINY):,} more of {of:,} "
+        f"{unit} like these."
+    )
+
+
 _GROUPS: Final = TypeAdapter(tuple[GroupMeasurement, ...])
 
 
@@ -239,7 +283,11 @@ def measure(store: Store, dataset: str, plan: MeasurementPlan | None = None) -> 
     """
     if plan is not None:
         check_plan(store, dataset, plan)
-    items = read_measured(store, dataset, plan)
+    return measure_items(store, dataset, read_measured(store, dataset, plan))
+
+
+def measure_items(store: Store, dataset: str, items: MeasuredItems) -> Measurement:
+    """Measure the rate of hallucinations from items that ``read_measured`` returned."""
     plan = items.plan
     groups = [_group(items, None), *(_group(items, value) for value in items.groups)]
     rate = groups[0]
@@ -347,7 +395,7 @@ def _history(items: MeasuredItems) -> Iterable[tuple[int, MeanInterval]]:
 def _remarks(items: MeasuredItems, suggestions: Mapping[str, int]) -> Iterable[str]:
     plan = items.plan
     yield f"“Marked by {plan.annotator}” is raw detector output: it includes the detector's errors."
-    yield f"Sample: {plan.design}, seed {plan.seed}. Estimate: {METHOD}."
+    yield f"{_SAMPLE}{plan.design}, seed {plan.seed}. Estimate: {METHOD}."
     people = {name for item in items.items[: items.reviewed] for name, _ in item.reviews}
     if len(people) == 1:
         yield f"Only {people.pop()} reviewed: how other people would judge is in no interval."

@@ -18,10 +18,11 @@ from spanlab.measure.measurement import (
     Measurement,
     corrected_table,
     history_table,
-    measure,
     reliability_of,
     suggestions_in_words,
+    without_method,
 )
+from spanlab.measure.panel import fingerprint_of, measured
 from spanlab.measure.rates import LABEL, fields_of
 from spanlab.measure.rates_panel import show_rates
 from spanlab.measure.sample import measurable, plan_measurement
@@ -39,9 +40,9 @@ from spanlab.ui.common import (
     store,
     title,
 )
-from spanlab.ui.messages import errors_shown, progress
+from spanlab.ui.messages import errors_shown
 from spanlab.ui.session import seen_summary
-from spanlab.ui.tables import csv_button, show_chart
+from spanlab.ui.tables import csv_button, show_chart, show_grid, show_page, show_table
 
 _DESIGNS: Final = {
     "uniform": "Uniform random sample",
@@ -51,6 +52,7 @@ _DESIGNS: Final = {
 }
 _REPLACING: Final = "spanlab.measure.replacing"  # the dataset of which a plan is to be replaced
 _LARGEST: Final = 1  # MiB of a certificate
+_COMPARED: Final = 3  # comparisons of groups that are told above the tables
 _POINTS: Final = 100  # of a share
 
 
@@ -62,17 +64,16 @@ def page() -> None:
         return
     summary = choose_dataset(summaries, place)
     plan = summary.settings.measurement
-    if plan is not None:
-        with errors_shown():
-            _draw_state(summary, plan)
-    if summary.annotators:
-        with errors_shown():
-            st.subheader("Rates by model or another field", anchor=False)
-            show_rates(seen_summary(summary))
-    if plan is not None:
-        with errors_shown():
-            _draw_details(summary, plan)
-    detectors = list(_measurable_once(summary.name, _fingerprint(summary), store()))
+    result = None
+    with errors_shown():
+        if plan is not None:
+            result = measured(summary, plan, store())
+            _draw_state(result)
+    with errors_shown():
+        _draw_rates(summary, result)
+        if result is not None and result.rate.finite is not None:
+            _draw_details(summary, result)
+    detectors = list(_measurable_once(summary.name, fingerprint_of(summary, store()), store()))
     if not detectors:
         st.info(
             "A measurement needs the marks of a detector and a few reviews. No detector has "
@@ -195,7 +196,7 @@ def _ask_more(
 def _offer_plan(summary: DatasetSummary, plan: MeasurementPlan) -> None:
     """Say how many reviews a plan takes, and store it on request; another one is asked about."""
     stored_plan = summary.settings.measurement
-    measurement = _measure_once(summary.name, plan, _fingerprint(summary), store())
+    measurement = measured(summary, plan, store())
     needed, items = measurement.more + measurement.rate.reviews, measurement.rate.items
     guess = (
         "from the reviews so far" if measurement.rate.finite else "rough, from the detector's marks"
@@ -236,68 +237,100 @@ def _store(dataset: str, plan: MeasurementPlan) -> None:
     st.rerun()
 
 
-def _draw_state(summary: DatasetSummary, plan: MeasurementPlan) -> None:
-    """Draw what the stored plan has come to."""
-    fingerprint = _fingerprint(summary)
-    measurement = _measure_once(summary.name, plan, fingerprint, store())
-    rate = measurement.rate.finite
+def _draw_state(result: Measurement) -> None:
+    """Draw what the stored plan has come to: who is worse, by how much, and how sure that is."""
+    rate, plan = result.rate.finite, result.plan
     unit = "Answers" if plan.unit == "answers" else f"Share of {plan.unit}"
-    if measurement.sentence:
-        st.markdown(f"#### {plain(measurement.sentence)}")
+    if result.sentence:
+        st.markdown(f"#### {plain(result.sentence)}")
+    for sentence in result.comparisons[:_COMPARED]:
+        st.markdown(f"- {plain(sentence)}")
+    if (n_more := len(result.comparisons) - _COMPARED) > 0:
+        st.caption(f"{counted(n_more, 'more comparison')} under “How it was measured”.")
     left, right = st.columns(2)
     with left:
         st.metric(
             f"{unit} hallucinated", "Not known yet" if rate is None else f"{100 * rate.mean:.1f} %"
         )
-        st.markdown(f"{plain(measurement.line)}  \n{plain(_describe_plan(measurement))}")
+        st.markdown(f"{plain(result.line)}  \n{plain(_describe_plan(result))}")
         with st.container(horizontal=True):
             link(
                 "review",
                 "Review the sample",
                 icon=":material/edit_note:",
-                dataset=summary.name,
+                dataset=result.dataset,
                 queue=SAMPLE,
             )
             page_link("compare", "Compare", icon=":material/compare:")
     if rate is not None:
         with right:
-            _draw_picture(corrected_table(measurement))
+            _draw_picture(corrected_table(result))
 
 
-def _draw_details(summary: DatasetSummary, plan: MeasurementPlan) -> None:
-    """Draw how the rate came about, and the certificate."""
-    fingerprint = _fingerprint(summary)
-    measurement = _measure_once(summary.name, plan, fingerprint, store())
-    if measurement.rate.finite is None:
+def _draw_rates(summary: DatasetSummary, result: Measurement | None) -> None:
+    """Draw the table of the plan's rates, and that of rates by any field."""
+    if result is None or result.rate.finite is None:
+        if summary.annotators:
+            st.subheader("Rates by model or another field", anchor=False)
+            show_rates(seen_summary(summary), None)
         return
-    st.subheader("How the rate was measured", anchor=False)
-    _draw_pictures(measurement, _read_reliability(summary.name, plan, fingerprint, store()))
-    _draw_certificate(summary.name, plan, fingerprint)
+    of_plan, other = st.tabs(["Rates of the plan", "Other rates"], on_change="rerun", key="rates")
+    with of_plan:
+        table, _ = without_method(result.tables()[0])
+        show_grid(table, table.title)
+        csv_button(table)
+        for remark in table.remarks:
+            st.caption(plain(remark))
+    if other.open:
+        with other:
+            show_rates(seen_summary(summary), result)
+
+
+def _draw_details(summary: DatasetSummary, result: Measurement) -> None:
+    """Draw how the rate came about, and the certificate; each is worked out when it is opened."""
+    how = st.expander(
+        "How it was measured", icon=":material/science:", on_change="rerun", key="measure-how"
+    )
+    fingerprint = fingerprint_of(summary, store())
+    if how.open:
+        with how:
+            rates, *pairs = result.tables()
+            for remark in without_method(rates)[1]:
+                st.markdown(plain(remark))
+            left, right = st.columns(2)
+            with left:
+                _draw_picture(_read_reliability(summary.name, result.plan, fingerprint, store()))
+            with right:
+                _draw_picture(history_table(result))
+            for table in pairs:
+                show_table(table)
+    _draw_certificate(summary.name, result.plan, fingerprint)
 
 
 def _draw_certificate(dataset: str, plan: MeasurementPlan, fingerprint: tuple[object, ...]) -> None:
-    """Offer the certificate as a file, and say of one that somebody has whether it still holds."""
-    with st.expander("Certificate", icon=":material/verified:"):
+    """Show the certificate as it is written, and say of one that somebody has if it still holds."""
+    drawer = st.expander(
+        "Certificate", icon=":material/verified:", on_change="rerun", key="measure-certificate"
+    )
+    if not drawer.open:
+        return
+    with drawer:
         certificate = _certify_once(dataset, plan, fingerprint, store())
-        files = {
-            "html": ("Page with pictures", "text/html", certificate_html(certificate)),
-            "json": (
-                "JSON",
-                "application/json",
-                json.dumps(certificate.figures(), ensure_ascii=False),
-            ),
-        }
+        page = certificate_html(certificate)
+        text = json.dumps(certificate.figures(), ensure_ascii=False)
+        files = {"html": ("Page", "text/html", page), "json": ("JSON", "application/json", text)}
         with st.container(horizontal=True):
-            for ending, (label, mime, text) in files.items():
+            for ending, (label, mime, content) in files.items():
                 st.download_button(
                     label,
-                    text.encode(),
+                    content.encode(),
                     file_name=f"certificate.{ending}",
                     mime=mime,
                     icon=":material/download:",
                     on_click="ignore",
                     key=f"certificate-{ending}",
                 )
+        show_page(page, f"The certificate of {dataset}")
         file = st.file_uploader(
             "Check a certificate",
             type="json",
@@ -326,14 +359,6 @@ def _describe_plan(measurement: Measurement) -> str:
     return f"{plan.annotator} · {reviews} · suggestions in review: {seen}"
 
 
-def _draw_pictures(measurement: Measurement, reliability: ResultTable) -> None:
-    left, right = st.columns(2)
-    with left:
-        _draw_picture(reliability)
-    with right:
-        _draw_picture(history_table(measurement))
-
-
 def _draw_picture(table: ResultTable) -> None:
     """Draw a table's chart alone; the file has its figures."""
     st.markdown(f"**{plain(table.title)}**")
@@ -346,20 +371,6 @@ def _draw_picture(table: ResultTable) -> None:
 
 def _index_of(options: list[Any], value: object) -> int:
     return options.index(value) if value in options else 0
-
-
-def _fingerprint(summary: DatasetSummary) -> tuple[object, ...]:
-    """Return what tells that a dataset has changed."""
-    return *summary.fingerprint, store().n_operations(summary.name)
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _measure_once(
-    dataset: str, plan: MeasurementPlan, fingerprint: tuple[object, ...], _store: Store
-) -> Measurement:
-    """Measure now, or return what any session has measured; ``seen`` tells changes."""
-    with progress("Measuring", None):
-        return measure(_store, dataset, plan)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

@@ -80,6 +80,22 @@ def rates(
     cluster: str | None = None,
     on_progress: Callable[[int], None] | None = None,
 ) -> RateReport:
+    """Count hallucinations by a field of the items, with those of a measurement beside them.
+
+    Args and errors are those of ``count_rates``.
+    """
+    report = count_rates(store, dataset, field, annotators, cluster, on_progress)
+    return add_measurement(report, measured_rate(store, summary_of(store, dataset)))
+
+
+def count_rates(
+    store: Store,
+    dataset: str,
+    field: str,
+    annotators: Sequence[str] = (),
+    cluster: str | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> RateReport:
     """Count hallucinations by a field of the items.
 
     Args:
@@ -116,7 +132,7 @@ def rates(
     if tally.values == {NOTHING_THERE}:
         fields = ", ".join(fields_of(store, dataset))
         raise UsageError(f"no item of {dataset!r} has {field}; available: {fields}")
-    return add_measurement(tally.result(), measured_rate(store, summary))
+    return tally.result()
 
 
 def add_measurement(report: RateReport, measured: Measurement | None) -> RateReport:

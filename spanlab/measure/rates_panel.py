@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import streamlit as st
 
-from spanlab.measure.rate_tally import default_annotators, rates
+from spanlab.measure.measurement import Measurement
+from spanlab.measure.rate_tally import add_measurement, count_rates, default_annotators
 from spanlab.measure.rates import MEASURES as RATES
 from spanlab.measure.rates import RateGroup, RateReport, fields_of, model_field
 from spanlab.output.tables import MeanInterval
@@ -21,8 +22,13 @@ from spanlab.ui.tables import show_table
 _MOST_GROUPS = 40  # values in a chart of rates
 
 
-def show_rates(summary: DatasetSummary) -> None:
-    """Ask for the field and whose labels count, then draw the rates of each value."""
+def show_rates(summary: DatasetSummary, measured: Measurement | None) -> None:
+    """Ask for the field and whose labels count, then draw the rates of each value.
+
+    Args:
+        summary: of the dataset.
+        measured: what its measurement has come to; None without one.
+    """
     left, right = st.columns(2, vertical_alignment="bottom")
     look = seen_store(summary)
     fields = fields_of(look, summary.name)
@@ -45,12 +51,11 @@ def show_rates(summary: DatasetSummary) -> None:
     if not names:
         st.info("Choose whose labels count: the mean of several.", icon=":material/group:")
         return
-    plan = str(summary.settings.measurement)
-    fingerprint = (*seen_fingerprint(summary), look.n_operations(summary.name), plan)
-    report = _count_rates(summary.name, field, tuple(names), fingerprint=fingerprint, _store=look)
-    for table in report.corrected:
-        is_alone = len(table.rows) == 1  # which needs no picture
-        show_table(table.model_copy(update={"chart": None}) if is_alone else table)
+    fingerprint = (*seen_fingerprint(summary), look.n_operations(summary.name))
+    report = add_measurement(
+        _count_rates(summary.name, field, tuple(names), fingerprint=fingerprint, _store=look),
+        measured,
+    )
     if report.is_raw and not report.corrected:
         label = "Measure the rate"
         link("measure", label, icon=":material/straighten:", dataset=summary.name)
@@ -88,4 +93,4 @@ def _count_rates(
 ) -> RateReport:
     """Count now, or return what any session has counted; ``seen`` tells changes."""
     with progress("Counting", None) as advance:
-        return rates(_store, dataset, field, names, on_progress=advance)
+        return count_rates(_store, dataset, field, names, on_progress=advance)

@@ -321,7 +321,8 @@ def as_json(result: Result, *, ascii_only: bool = True) -> str:
 def write_cell(cell: Cell, column: Column) -> str:
     """Return a cell as people read it: ``.513 [.498, .530]``, ``12.0 %``, ``–`` where unknown."""
     if isinstance(cell, MeanInterval):
-        return f"{_figure_in(cell.mean, column)} {write_interval(cell, column)}"
+        ends = write_interval(cell, column).removeprefix(MISSING)
+        return f"{_figure_in(cell.mean, column)} {ends}".rstrip()
     if cell is None:
         return MISSING
     return _one_line(cell) if isinstance(cell, str) else _figure_in(cell, column)
@@ -332,12 +333,12 @@ def _one_line(text: str) -> str:
 
 
 def write_interval(cell: MeanInterval, column: Column) -> str:
-    """Return the ends of an interval: ``[.498, .530]``."""
+    """Return the ends of an interval: ``[.498, .530]``; ``–`` if both are written alike."""
     low, high = (
         _figure_in(end, column).removesuffix(" %" if column.unit == "share" else "\0")
         for end in (cell.low, cell.high)
     )
-    return f"[{low}, {high}]"
+    return MISSING if low == high else f"[{low}, {high}]"
 
 
 def _figure_in(value: float, column: Column) -> str:

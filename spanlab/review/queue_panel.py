@@ -7,18 +7,17 @@ from typing import Final, TypedDict
 
 import streamlit as st
 
-from spanlab.measure.sample import MeasuredItems, read_measured
+from spanlab.measure.panel import measured_items
+from spanlab.measure.sample import MeasuredItems
 from spanlab.schema import (
     AnnotatorKind,
     AssignedShare,
     DatasetSettings,
     DatasetSummary,
-    MeasurementPlan,
     Order,
     QueueQuery,
     Status,
 )
-from spanlab.storage.store import Store
 from spanlab.ui import common
 from spanlab.ui.messages import errors_shown
 
@@ -38,19 +37,6 @@ _ORDERS: Final[Mapping[str, Order]] = {
 
 def _kept(name: str) -> common.WidgetKey:
     return common.kept(f"review.{name}")
-
-
-def _fingerprint(summary: DatasetSummary, store: Store) -> tuple[object, ...]:
-    """Return what tells that a dataset has changed, or who reviews it where."""
-    return *summary.fingerprint, store.sight(summary.name), store.n_operations(summary.name)
-
-
-@st.cache_resource(max_entries=16, show_spinner="Drawing the sample …")
-def _read_measured(
-    dataset: str, plan: str, fingerprint: tuple[object, ...], _store: Store
-) -> MeasuredItems:
-    """Read the sample now, or return what any session has read; ``seen`` tells changes."""
-    return read_measured(_store, dataset, MeasurementPlan.model_validate_json(plan))
 
 
 class _QueuePlan(TypedDict, total=False):
@@ -121,10 +107,7 @@ def choose_measurement(summary: DatasetSummary, reviewer: str) -> MeasuredItems 
     if not is_chosen:
         return None
     with errors_shown():
-        store = common.store()
-        return _read_measured(
-            summary.name, plan.model_dump_json(), _fingerprint(summary, store), store
-        )
+        return measured_items(summary, plan, common.store())
     return None
 
 

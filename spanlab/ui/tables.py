@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,9 @@ from spanlab.ui.common import plain
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
+
+
+_FRAME = 640  # pixels, the height in which a page scrolls
 
 
 def show_table(
@@ -55,6 +59,12 @@ def show_table(
         csv_button(table, "The chart's toolbar, at its upper right, downloads the picture.")
     for remark in table.remarks:
         st.caption(plain(remark))
+
+
+def show_page(page: str, alt: str) -> None:
+    """Draw a page of HTML in a frame of its own, which has no access to the app."""
+    data = b64encode(page.encode()).decode()  # as data: what the frame holds is of no origin
+    st.iframe(f"data:text/html;charset=utf-8;base64,{data}", height=_FRAME, alt=alt)
 
 
 def show_grid(table: ResultTable, alt: str = "") -> None:

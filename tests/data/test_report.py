@@ -26,6 +26,7 @@ from spanlab.schema import (
     Span,
     Status,
 )
+from spanlab.schema.record import Stance
 from spanlab.storage import Store
 
 ANSWER = "0123456789"
@@ -57,7 +58,9 @@ def says(name: str, kind: AnnotatorKind, *marks: tuple[int, int], **more: object
 
 
 def record(name: str, model: str, *said: Annotation, lang: str = "en") -> Record:
-    item = Item(id=name, lang=lang, question=name, answer=ANSWER, meta={"Model": model})
+    item = Item(
+        id=name, lang=lang, question=name[:3].rstrip("ab"), answer=ANSWER, meta={"Model": model}
+    )
     return Record(item=item, annotations=said)
 
 
@@ -172,6 +175,40 @@ def test_a_report_tells_guidelines_evidence_and_the_measured_rate(tmp_path: Path
     assert "Guidelines (version 1) Mark what is false." in text
     assert "Evidence against it: Its ( Page )" in text
     assert "The 3 worst examples" in text
+
+
+def test_the_worst_examples_begin_with_those_that_evidence_refutes(tmp_path: Path) -> None:
+    """A passage that is merely the closest is no evidence against an answer."""
+
+    def judged(name: str, end: int, stance: Stance) -> Record:
+        quote = Evidence(start=0, end=3, text="Its", passage=0, stance=stance)
+        span = Span.of(ANSWER, 0, end, evidence=(quote,))
+        item = Item(id=name, lang="en", answer=ANSWER, passages=(Passage(text="Its"),))
+        ann = Annotation(annotator="ann", kind=AnnotatorKind.PERSON, spans=(span,))
+        return Record(item=item, annotations=(ann,))
+
+    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
+    stream = BytesIO()
+    with Store.open(settings) as store:
+        store.import_records("d", [judged("near", 9, "closest"), judged("refuted", 4, "refutes")])
+        export_dataset(store, "d", stream, ExportChoice(format="report"))
+    examples = _read(stream).partition("The 2 worst examples")[2]
+    assert examples.index("refuted ·") < examples.index("near ·")
+
+
+def test_who_hallucinates_more_is_said_under_the_title_of_a_report(
+    report: Callable[..., str],
+) -> None:
+    ann = AnnotatorKind.PERSON
+    text = report(
+        *(
+            record(f"q{n}{model}", model, says("ann", ann, *([(0, 4)] if model == "a" else [])))
+            for n in range(20)
+            for model in "ab"
+        )
+    )
+    assert "“a” hallucinates more than “b”: with 95 % confidence, between " in text
+    assert text.index("“a” hallucinates more") < text.index("Answers 40")
 
 
 def test_a_report_tells_what_was_responded_to_questions(report: Callable[..., str]) -> None:

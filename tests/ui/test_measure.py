@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from base64 import b64decode
 from collections.abc import Callable
 
 import pytest
@@ -116,6 +118,9 @@ def test_the_corrected_rate_is_shown_with_its_pictures(open_page: OpenPage, judg
     assert rates["Marked by judge"][0] == pytest.approx(67 / 200)
     assert rates["Future answers"][0] == pytest.approx(0.25, abs=0.1)
     assert "is raw detector output" in texts(app)
+    app.session_state["measure-how"] = True
+    app.session_state["measure-certificate"] = True
+    app.run()
     assert len(app.get("vega_lite_chart")) >= 3
     assert "Reliability of judge" in texts(app)
     assert len(app.get("download_button")) >= 2
@@ -126,3 +131,49 @@ def test_the_corrected_rate_is_shown_with_its_pictures(open_page: OpenPage, judg
     app.button(key="measure-replace").click().run()
     app.button(key="measure-replace-now").click().run()
     assert "Out of date: the definition of hallucinated changed" in app.warning[0].value
+
+
+def test_who_is_worse_is_said_first_and_the_method_and_certificate_on_request(
+    open_page: OpenPage, store: Store
+) -> None:
+    """Model a hallucinates in 9 of 10 answers, b in 1 of 10; c as often as b."""
+    wrong = {"a": range(9), "b": range(1), "c": range(1)}
+    records = [
+        Record(
+            item=Item(id=f"i{at}", question=f"q{at}", answer=ANSWER, meta={"model": model}),
+            annotations=(said("judge", at // 3 % 10 in wrong[model]),),
+        )
+        for at, model in enumerate("abc" * 100)
+    ]
+    store.import_records("d", records)
+    plan_measurement(store, "d", MeasurementPlan(annotator="judge", by="meta.model"))
+    for name in measurement_queue(store, "d"):
+        at = int(name[1:])
+        marked = at // 3 % 10 in wrong["abc"[at % 3]]
+        store.save_annotations("d", [(name, said("anna", marked))])
+    app = open_page("measure", dataset="d")
+    assert not app.exception
+    sentences = [text.value for text in app.markdown if text.value.startswith("- ")]
+    assert len(sentences) == 3
+    assert sentences[0].startswith("- “a” hallucinates more than “b”\\: with 95 % confidence")
+    assert sentences[2].startswith("- “b” and “c” cannot be told apart yet")
+    assert "Hájek" not in texts(app)
+    assert not app.get("iframe")
+    assert len(app.dataframe) == 1
+    app.session_state["measure-how"] = True
+    app.session_state["measure-certificate"] = True
+    app.run()
+    assert not app.exception
+    assert "Hájek" in texts(app)
+    (frame,) = app.get("iframe")
+    page = b64decode(frame.proto.src.partition(",")[2]).decode()
+    found = [page.index(text) for text in ("class='headline'", "“a” hallucinates more than “b”")]
+    later = ("How it was measured", "Hájek", "What it is bound to", "This certificate")
+    assert [*found, *(page.index(text) for text in later)] == sorted(
+        [*found, *(page.index(text) for text in later)]
+    )
+    assert not re.search(r"\[([\d.]+), \1\]", page)
+    assert (
+        "Reviewers saw the detector&#x27;s suggestions in 0 of 300 reviews (unknown for 300)."
+        in page
+    )
