@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ ELSEWHERE = {  # blocks of no terminal, by their first lines: what runs them, or
     ("api", "Traces go into 'rag'"): "walks/test_first_quarter.py",
     ("adding", '[project.entry-points."spanlab.detectors"]'): "test_other_package.py",
     ("bench", 'data = ["../data"]          # paths are relative to the plan'): "test_guide.py",
-    ("campaigns", " 1 import"): "a drawing",
+    ("campaigns", "1 import"): "a drawing",
     ("campaigns", "{"): "test_guide.py",
     ("detectors", "answers with passages?"): "a drawing",
     ("formats", "{"): "test_guide.py",
@@ -77,6 +78,20 @@ def test_every_block_is_run_or_it_is_said_why_not() -> None:
             assert known, f"{topic}: nothing runs this\n{block}"
             met |= {known[0]}
     assert met == set(ELSEWHERE)
+
+
+@pytest.mark.parametrize(
+    ("topic", "begin"), [key for key in ELSEWHERE if "drawing" in ELSEWHERE[key]]
+)
+def test_a_drawing_fits_into_the_column_of_the_app_and_of_the_site(topic: str, begin: str) -> None:
+    """Wider lines are broken there, or cut."""
+    (drawn,) = (block for block in blocks(topic, "text") if block.startswith(begin))
+    lines = drawn.splitlines()
+    assert max(map(len, lines)) <= 80
+    for line, below in pairwise(lines):
+        if "╰──╯" in below:  # of the page Words: under a year
+            at = below.index("╰")
+            assert line[at : at + 4].isdigit()
 
 
 @pytest.fixture
