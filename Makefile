@@ -76,7 +76,7 @@ pictures: $(FOR_TESTS)  ## all pictures of README and guide anew, light and dark
 	sh tests/system_packages.sh
 	SPANLAB_PICTURES=$(CURDIR)/spanlab/guide/pictures \
 	  $(BIN)/pytest tests/browser/test_check.py tests/browser/test_pictures.py \
-	  tests/browser/test_optimise.py
+	  tests/browser/test_optimise.py tests/browser/test_campaign_pictures.py
 
 bench: $(FOR_TESTS)  ## print every figure that README and guide name
 	sh tests/system_packages.sh
