@@ -23,10 +23,11 @@ from spanlab.ui.session import session_reviewer
 
 
 def help_pages() -> list[st.Page]:
-    """Return the pages of the menu."""
+    """Return the pages of the menu; the tour, which loads samples, is not for invited people."""
+    tour = st.Page(start_tour, title="Tour", icon=":material/explore:", url_path="tour")
     return [
         st.Page(draw_guide, title="Guide", icon=":material/menu_book:", url_path="guide"),
-        st.Page(start_tour, title="Tour", icon=":material/explore:", url_path="tour"),
+        *([] if common.actor().subject.startswith("invitation:") else [tour]),
         st.Page(
             _draw_guidelines, title="Guidelines", icon=":material/rule:", url_path="guidelines"
         ),
@@ -42,10 +43,13 @@ def _draw_guidelines() -> None:
     summary = common.choose_dataset(summaries, place)
     texts = summary.settings.guidelines
     if not texts:
-        is_lead = common.has_page("campaign")
+        is_lead = common.store().may(Permission.MANAGE, summary.name)
         what_to_do = "Write them on the Campaign page." if is_lead else "Ask its lead."
         st.info(f"This dataset has no guidelines. {what_to_do}")
-        common.link("campaign", "Go to Campaign", icon=":material/groups:", dataset=summary.name)
+        if is_lead:
+            common.link(
+                "campaign", "Go to Campaign", icon=":material/groups:", dataset=summary.name
+            )
         return
     st.caption(f"Version {len(texts)}")
     with st.container(border=True):

@@ -158,11 +158,11 @@ def _snapshot(summary: DatasetSummary) -> None:
             "Export and the command line take it like a dataset."
         )
         name = st.text_input("Name of the version", f"{datetime.now(UTC):%Y-%m-%d}").strip()
-        if st.form_submit_button("Keep this version", type="primary"):
-            with errors_shown("Nothing was kept."):
-                with progress("Keeping", summary.n_items) as advance:
+        if st.form_submit_button("Save version", type="primary"):
+            with errors_shown("Nothing was saved."):
+                with progress("Saving", summary.n_items) as advance:
                     snapshot(store(), summary.name, name, advance)
-                _finish(f"{summary.name}@{name} is kept.")
+                _finish(f"{summary.name}@{name} is saved.")
 
 
 def _delete(summary: DatasetSummary) -> None:
@@ -213,7 +213,7 @@ ACTIONS: Mapping[str, DatasetAction] = {
     "annotators": DatasetAction("Annotators…", ":material/group:", _annotators),
     "rename": DatasetAction("Rename…", ":material/edit:", _rename),
     "duplicate": DatasetAction("Duplicate…", ":material/content_copy:", _duplicate),
-    "snapshot": DatasetAction("Keep a version…", ":material/inventory_2:", _snapshot),
+    "snapshot": DatasetAction("Save version…", ":material/inventory_2:", _snapshot),
     "delete": DatasetAction("Delete…", ":material/delete:", _delete),
 }
 

@@ -45,8 +45,8 @@ _MEASURES: Final[Mapping[str, tuple[str, Unit, str]]] = {
     "characters": (
         "Share of an answer",
         "share",
-        "Mean over the answers of the share of their characters that is hallucinated. Where a rate "
-        "of characters is measured, all characters count alike: long answers carry it.",
+        "Mean over the answers of the share of their characters that is hallucinated. Long "
+        "answers weigh more in a rate per character.",
     ),
     "answers": ("Answers", "share", "Share of answers that are hallucinated, at least in part."),
     "spans": ("Spans per 1,000", "count", "Hallucinated spans per 1,000 characters of answer."),

@@ -80,7 +80,7 @@ class AdjudicationQueue:
         """The settings of the queue in one line."""
         people = "1 person" if self.least == 1 else f"{self.least} people"
         finished_by = f"finished by {people} or more" if self.least else None
-        parts = [f"written to “{self.target}”", self.lang, finished_by]
+        parts = [f"saved as “{self.target}”", self.lang, finished_by]
         return " · ".join(part for part in parts if part)
 
 

@@ -70,7 +70,7 @@ STEPS: Sequence[tuple[str, str]] = (
     ("Check agreement", "Compare"),
     ("Adjudicate", "Adjudicate"),
     ("Measure", "Measure"),
-    ("Save a version", "Campaign"),
+    ("Save version", "Campaign"),
     ("Export", "Export"),
     ("Tune", "Optimise"),
 )

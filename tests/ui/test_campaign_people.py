@@ -179,3 +179,21 @@ def test_every_page_has_the_switcher_of_datasets_at_its_head(
         switcher.set_value("other").run()
         assert app.query_params["dataset"] == "other", name
         assert not app.exception, name
+
+
+def test_help_leads_whom_it_may(mine: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A viewer cannot write guidelines; a tour of samples is not for whoever was invited."""
+
+    def drawn(code: str, *roles: Role, subject: str) -> AppTest:
+        visitor = Actor(subject, "Vera", {None: frozenset(roles)})
+        monkeypatch.setattr(common, "_visitor", lambda: lambda _store: visitor)
+        app = AppTest.from_string(f"from spanlab.app import help\n{code}", default_timeout=30).run()
+        assert not app.exception
+        return app
+
+    draw = "help._draw_guidelines()"
+    assert "Ask its lead." in drawn(draw, Role.VIEWER, subject="oidc:vera").info[0].value
+    assert "Campaign page" in drawn(draw, Role.LEAD, subject="oidc:vera").info[0].value
+    titles = "import streamlit\nstreamlit.text([page.title for page in help.help_pages()])"
+    assert "'Tour'" in drawn(titles, Role.VIEWER, subject="oidc:vera").text[0].value
+    assert "'Tour'" not in drawn(titles, Role.VIEWER, subject="invitation:vera").text[0].value

@@ -523,10 +523,10 @@ def test_a_version_is_kept_and_stands_with_its_dataset(open_page: OpenPage, stor
     annotated(store)
     app = ask(open_page, "snapshot")
     app.text_input[-1].input("v@1")
-    submit(app, "Keep this version")
+    submit(app, "Save version")
     assert "cannot name a version" in app.error[0].value
     app.text_input[-1].input("v1")
-    submit(app, "Keep this version")
+    submit(app, "Save version")
     assert names(store) == ["mine"]
     (version,) = (each for each in store.datasets(versions=True) if each.version_of == "mine")
     assert f"SHA-256 {(version.digest or '')[:12]}" in everything(app)

@@ -445,4 +445,4 @@ def _missing(stretch: WordStretch, described: AnswerFeatures) -> str | None:
         return None
     shown = ", ".join(f"“{word[:40]}”" for word in list(named)[:_MOST_NAMED])
     rest = len(named) - _MOST_NAMED
-    return f"nothing found in the passages of {shown}" + (f" and {rest} more" if rest > 0 else "")
+    return f"not in the passages: {shown}" + (f" and {rest} more" if rest > 0 else "")

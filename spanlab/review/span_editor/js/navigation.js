@@ -54,7 +54,7 @@ export class Navigation {
     standing() {
         const number = this.numbers.get(this.open);
         if (number === undefined || this.open === null) return "";
-        return number ? `${number} of ${Math.max(number, this.total)} in this queue` : `not in this queue of ${this.total}`;
+        return number ? `${number} of ${Math.max(number, this.total)} in this queue` : `not in this queue, which has ${this.total}`;
     }
 
     turnTo(id) {
