@@ -25,9 +25,11 @@ from spanlab.ui.session import session_reviewer
 def help_pages() -> list[st.Page]:
     """Return the pages of the menu; the tour, which loads samples, is not for invited people."""
     tour = st.Page(start_tour, title="Tour", icon=":material/explore:", url_path="tour")
+    actor = common.actor()
+    is_guest = actor.subject.startswith("invitation:") and not actor.may(Permission.ADMINISTER)
     return [
         st.Page(draw_guide, title="Guide", icon=":material/menu_book:", url_path="guide"),
-        *([] if common.actor().subject.startswith("invitation:") else [tour]),
+        *([] if is_guest else [tour]),
         st.Page(
             _draw_guidelines, title="Guidelines", icon=":material/rule:", url_path="guidelines"
         ),

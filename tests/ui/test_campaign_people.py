@@ -196,4 +196,5 @@ def test_help_leads_whom_it_may(mine: Store, monkeypatch: pytest.MonkeyPatch) ->
     assert "Campaign page" in drawn(draw, Role.LEAD, subject="oidc:vera").info[0].value
     titles = "import streamlit\nstreamlit.text([page.title for page in help.help_pages()])"
     assert "'Tour'" in drawn(titles, Role.VIEWER, subject="oidc:vera").text[0].value
+    assert "'Tour'" in drawn(titles, Role.LEAD, subject="invitation:owner").text[0].value
     assert "'Tour'" not in drawn(titles, Role.VIEWER, subject="invitation:vera").text[0].value
