@@ -7,11 +7,12 @@ import pytest
 
 from spanlab.measure.powered import (
     PeopleSpread,
+    Population,
     ReviewedSample,
     estimate_rate,
     paired_interval,
 )
-from spanlab.scoring.intervals import wilson
+from spanlab.scoring.intervals import t_quantile, wilson
 
 
 def test_a_long_answer_widens_a_ratio_as_the_jackknife_does() -> None:
@@ -76,6 +77,50 @@ def test_the_detectors_weight_and_the_variance_that_is_left() -> None:
     found = estimate_rate(ReviewedSample(y, f, np.full(80, 0.1)), 0.5, items=800)
     assert float(found.lam) == pytest.approx(32 / 41)
     assert float(found.variance) == pytest.approx(0.00133380, abs=1e-8)
+
+
+def test_of_marks_in_clusters_those_on_all_items_count_with_the_reviewed_ones() -> None:
+    """The 80 of above as 40 documents of 20 answers, of which 2 are reviewed, and marked alike.
+
+    A right document adds (1 - λ) + λ to its side of the rate, a wrong one (1 + λ) - λ, each by
+    1/80: V = 40 / 80² · 40/39, the two disagreements not drawn, 2 · .9 / 80², and half a document
+    of findings, (1 / 40² - 1 / 80²) / 4.
+    """
+    y = np.repeat([1.0, 0.0], 40)
+    f = np.where(np.arange(80) % 40 < 4, 1 - y, y)
+    documents = np.repeat(np.arange(40), 2)
+    everything = Population(f[::2].repeat(20), np.ones(800), np.repeat(np.arange(40), 20))
+    sample = ReviewedSample(y, f, np.full(80, 0.1), clusters=documents)
+    found = estimate_rate(sample, 0.5, items=800, superpopulation=True, population=everything)
+    assert float(found.lam) == pytest.approx(32 / 41)
+    assert float(found.variance) == pytest.approx(1 / 156 + 2.55 / 80**2)
+
+
+def test_the_detectors_weight_in_a_paired_difference() -> None:
+    """25 times four reviewed units with differences 1, 1, 0, -1 by people and 1, 1, 0, 0 by the
+    detector, and four others with 0, 0, 0, 1.
+
+    λ = cov / var = .5 / (1/3) = 3/2; the detector's mean is 1/2 there and 3/8 of all, so that the
+    difference is 1/4 - 3/2 · 1/8 = 1/16. Left are 0, 0, 1/2, -1/2: V = 12.5 / 98 / 100 · 1/2, and
+    two disagreements not drawn, 2 · 1/2 / 100².
+    """
+    one = np.ones(200)
+    people = [[1.0, 1, 0, 0], [0.0, 0, 0, 1]]
+    detector = [[1.0, 1, 1, 0, 0, 0, 0, 1], [0.0, 0, 1, 0, 0, 0, 0, 0]]
+    a, b = (
+        {
+            "y": np.concatenate([np.tile(said, 25), np.zeros(100)]),
+            "x": one,
+            "f": np.concatenate([np.tile(marked[:4], 25), np.tile(marked[4:], 25)]),
+            "size": one,
+        }
+        for said, marked in zip(people, detector, strict=True)
+    )
+    reviewed = np.arange(200) < 100
+    mean, low, high = paired_interval(a, b, reviewed)
+    assert mean == pytest.approx(1 / 16)
+    half = t_quantile(98) * np.sqrt(12.5 / 98 / 200 + 1 / 100**2)
+    assert (low, high) == pytest.approx((mean - half, mean + half))
 
 
 def test_a_paired_difference_allows_for_what_was_not_drawn_and_for_other_units() -> None:
