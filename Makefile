@@ -18,7 +18,7 @@ COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --
   --no-emit-index-url --no-emit-find-links --no-header --no-annotate
 EXTRAS := $(addprefix --extra ,api averitec login mcp otel postgres train web)
 
-.PHONY: run test quick new-detector release test-torch test-peers test-model test-pythons check bench guide pictures lock clean
+.PHONY: run test quick mutate new-detector release test-torch test-peers test-model test-pythons check bench guide pictures lock clean
 
 run: $(READY)  ## import and annotate the samples once, then serve the app
 	@$(BIN)/spanlab demo $(ARGS)
@@ -38,6 +38,11 @@ TOUCHED = $(sort $(wildcard $(shell { git diff --name-only --merge-base main; gi
 
 quick: $(FOR_TESTS)  ## within a minute: pure rooms and what was changed since main, no browser, server or PostgreSQL
 	$(BIN)/pytest -n 2 -m "not slow" $(PURE) $(TOUCHED) $(ARGS)
+
+# Apart, as it brings a pytest of its own.
+mutate: $(FOR_TESTS)  ## changes by machine that no test notices, FILES="spanlab/measure/powered.py …", else what differs from main
+	@[ -e .venv/mutate ] || $(BIN)/pip install --quiet --disable-pip-version-check --target .venv/mutate "mutmut==3.8.1"
+	$(BIN)/python tests/support/mutate.py $(FILES)
 
 # Apart, as spaCy imports torch wherever it is installed: a second more for every process.
 test-torch: $(FOR_TORCH)  ## tests of checkpoints in PyTorch
