@@ -1,7 +1,7 @@
 """`make mutate FILES=…`: changes that a machine makes in files, and which of them no test notices.
 
-Each change runs the tests of the file's room that reach it. It takes about a second a change, in a
-copy of the repository; what was found out of a function stays known until the function changes.
+Each change runs the tests of the file's room that reach it, in a copy of the repository: about a
+second a change.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ def copy(files: list[str]) -> None:
     tracked = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.split("\0")
+    shutil.rmtree(COPY, ignore_errors=True)  # where changes have what earlier tests said of them
     for name in filter(None, tracked):
         target = COPY / name
         target.parent.mkdir(parents=True, exist_ok=True)
