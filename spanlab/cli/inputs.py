@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
-from spanlab.base.errors import InputError, UsageError
+from spanlab.base.errors import InputError, UsageError, unreadable
 from spanlab.base.fields import storable
 from spanlab.base.options import Option, OptionModel, options_in
 
@@ -264,10 +264,12 @@ def read_text(path: Path) -> str:
         with path.open("rb") as file:
             text = file.read(_TEXT_MOST + 1)
         if len(text) > _TEXT_MOST:
-            raise InputError(f"{path}: larger than {_TEXT_MOST:,} bytes")
+            raise InputError(f"larger than {_TEXT_MOST:,} bytes", file=path)
         return storable(text.decode("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise InputError("this is not UTF-8", file=path, expected="a text in UTF-8") from error
+    except OSError as error:
+        raise unreadable(path, error) from error
 
 
 def split_sides(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:

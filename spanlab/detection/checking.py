@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from spanlab.base.errors import InputError, UsageError
+from spanlab.base.errors import InputError, UsageError, unreadable
 from spanlab.base.options import problem
 from spanlab.base.runtime import wait
 from spanlab.base.settings import Settings
@@ -154,7 +154,7 @@ def read_passage(source: str | Path) -> Passage:
         with path.open("rb") as file:
             return file_passage(str(path), file.read(MOST + 1))
     except OSError as error:
-        raise InputError(f"{path}: {error}") from error
+        raise unreadable(path, error) from error
 
 
 def file_passage(name: str, data: bytes) -> Passage:
@@ -167,15 +167,15 @@ def file_passage(name: str, data: bytes) -> Passage:
     is_pdf = data.startswith(b"%PDF-")
     most = MOST if is_pdf else LONGEST
     if len(data) > most:
-        raise InputError(f"{name}: larger than {most:,} bytes")
+        raise InputError(f"larger than {most:,} bytes", file=name)
     if not is_pdf:
         try:
             return Passage(text=storable(data.decode("utf-8-sig")))
-        except UnicodeDecodeError as error:
-            raise InputError(f"{name}: neither PDF nor UTF-8 text: {error}") from None
+        except UnicodeDecodeError:
+            raise InputError("neither PDF nor UTF-8 text", file=name) from None
     page = wait(read_apart(data, "application/pdf"))
     if not page.text.strip():
-        raise InputError(f"{name}: this PDF has no text: it may be scanned pages")
+        raise InputError("this PDF has no text: it may be scanned pages", file=name)
     return Passage(text=storable(page.text.replace("\0", "")), title=page.title or Path(name).name)
 
 

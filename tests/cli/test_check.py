@@ -105,6 +105,23 @@ def test_in_python_files_and_pages_are_read_as_well(
     assert library.check(RIGHT, PASSAGE).spans == ()
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        pytest.param(None, "cannot read this file: No such file or directory", id="missing"),
+        pytest.param(b"caf\xe9", "neither PDF nor UTF-8 text", id="latin-1"),
+    ],
+)
+def test_a_passage_that_cannot_be_read_is_told_in_words(
+    spanlab: Run, tmp_path: Path, content: bytes | None, told: str
+) -> None:
+    if content is not None:
+        (tmp_path / "p.txt").write_bytes(content)
+    done = spanlab("check", WRONG, "--passage", "p.txt")
+    assert done.returncode == 1
+    assert done.stderr.strip() == f"spanlab: p.txt: {told}"
+
+
 def test_a_model_may_judge_it(spanlab: Run, passage: Path, model_server: ModelServer) -> None:
     model_server.script(lambda ask: say_fields(parts=["Paris"]))
     environ = {name: os.environ[name] for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY")}
