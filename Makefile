@@ -70,7 +70,7 @@ check: $(FOR_TESTS)  ## formatting, lint, types, import contracts, unsafe calls,
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest tests/test_project.py -k unsafe
+	$(BIN)/pytest tests/test_project.py -k "unsafe or layer"
 	@sh tests/audit.sh $(BIN)/pip-audit
 
 guide: $(FOR_TESTS)  ## the guide's generated parts anew, and the guide as a static site in build/guide

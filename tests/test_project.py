@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -192,3 +193,13 @@ def test_compose_passes_on_every_variable_that_the_guide_tells_a_team_to_set() -
         assert {each.removesuffix("_FILE") for each in named} - passed == {"SPANLAB_HOME"}
     image = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     assert "ENV SPANLAB_HOME=/data" in image
+
+
+def test_each_room_has_its_layer() -> None:
+    """A new room that no contract names may import everything, and nothing would say so."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    named = {room.strip() for layer in layers for room in layer.split("|")}
+    rooms = {f"spanlab.{path.parent.name}" for path in ROOT.glob("spanlab/*/__init__.py")}
+    alone = {f"spanlab.{path.stem}" for path in ROOT.glob("spanlab/[!_]*.py")}
+    assert rooms | alone | {"optimizers"} == named
