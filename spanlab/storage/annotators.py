@@ -322,7 +322,8 @@ def _rename_in_logs(connection: Connection, dataset: DatasetRow, names: tuple[st
         connection.execute(delete(operations).where(*_is_row(operations)), _keys(operations, rows))
         connection.execute(insert(operations), rows)
     restore = update(annotators).where(in_dataset, annotators.c.id == bindparam("who"))
-    connection.execute(restore.values(kind=bindparam("was")), kinds_before)
+    if kinds_before:  # with no parameters a statement is executed once
+        connection.execute(restore.values(kind=bindparam("was")), kinds_before)
 
 
 def _is_row(table: Table) -> list[ColumnElement[bool]]:

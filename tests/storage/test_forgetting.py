@@ -13,7 +13,7 @@ from spanlab.base.settings import Settings
 from spanlab.data.versions import snapshot
 from spanlab.oplog.operations import AddSpan, CommentSpan, SentOperation, SetStatus
 from spanlab.people.forgetting import forget_person
-from spanlab.schema import Annotation, AnnotatorKind, Record, Role, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Role, Status
 from spanlab.storage import Store
 from spanlab.storage.campaigns import Entrance
 from spanlab.storage.datasets import copy_as_gold, digest_of
@@ -113,6 +113,12 @@ def test_only_who_leads_all_datasets_forgets_others_who_are_there(campaign: Stor
         forget_person(campaign.acting_as(campaign.access.actor("oidc:2")), NAME)
     with pytest.raises(AccessError, match="somebody else"):
         forget_person(campaign.acting_as(campaign.access.actor(SUBJECT, EMAIL)), NAME)
+
+
+def test_a_dataset_that_nobody_has_annotated_is_no_obstacle(campaign: Store) -> None:
+    campaign.import_records("new", [Record(item=Item(id="a", answer="In 1889."))])
+    assert forget_person(campaign, NAME)
+    assert NAME not in _words(campaign)
 
 
 def test_a_name_that_somebody_typed_into_a_note_is_counted(campaign: Store) -> None:
