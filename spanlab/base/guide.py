@@ -22,8 +22,8 @@ _ALSO = re.compile(r"<!-- also: (.*?) -->", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 _MADE = re.compile(r"<!-- made: .*?<!-- end -->", re.DOTALL)
 _IDLE = (  # words of questions that are on every page
-    " a an and are at can do does for from how i in is it my of on or the there to we what when "
-    "where which who why with you your "
+    " a an and are at between can do does for from get how i in is it make many much my need of "
+    "on or the there to use using want we what when where which who why with you your "
 )
 _PLURAL = re.compile(r"(?<=\w{5})(?<![isu])s$")
 
