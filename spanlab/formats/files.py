@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -116,6 +117,9 @@ class FileRow(NamedTuple):
             return None
 
 
+_BEGINNING = 1 << 16  # bytes by which formats are told
+
+
 @dataclass(frozen=True)
 class InputFile:
     """A file to read; ``name`` is what messages call it, ``limit`` the largest record's memory.
@@ -142,6 +146,12 @@ class InputFile:
         with self.path.open("rb") as stream:
             return stream.read(len(GZIP)) == GZIP
 
+    @cached_property
+    def _as_it_stands(self) -> tuple[bool, bool]:
+        """Whether its bytes are read from where it is, and whether they are packed with gzip."""
+        is_plain = plain_path(self.path, self.name, self.limit, self.encoding) == self.path
+        return is_plain, is_plain and self.packed()
+
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
         """Open the file for reading, unpacked and in UTF-8.
@@ -156,8 +166,10 @@ class InputFile:
             raise InputError("this is a directory", file=self.name, expected="a file")
         check_file(self.path, self.name)
         try:
-            path = plain_path(self.path, self.name, self.limit, self.encoding)
-            packed = path == self.path and self.packed()
+            is_plain, packed = self._as_it_stands
+            path = self.path
+            if not is_plain:
+                path = plain_path(self.path, self.name, self.limit, self.encoding)
             with path.open("rb") as plain:
                 if not packed:
                     yield plain
@@ -173,18 +185,20 @@ class InputFile:
         except OSError as error:
             raise unreadable(self.name, error) from error
 
-    def head(self, size: int = 1 << 16) -> bytes:
-        """Return the first ``size`` bytes (fewer if the file is shorter), without a BOM.
+    def head(self) -> bytes:
+        """Return the first 64 KiB (fewer if the file is shorter), without a BOM.
 
         Raises:
             InputError: the file is empty, or cannot be read.
         """
-        with self.open() as stream:
-            head = stream.read(size)
-        head = head.removeprefix(BOM)
-        if not head.strip():
+        if not self._head.strip():
             raise InputError("the file is empty", file=self.name, expected="at least one record")
-        return head
+        return self._head
+
+    @cached_property
+    def _head(self) -> bytes:
+        with self.open() as stream:
+            return stream.read(_BEGINNING).removeprefix(BOM)
 
     def rows(self, *, lists: bool = False) -> Iterator[FileRow]:
         """Yield the records of JSON Lines, or of one JSON array.

@@ -14,7 +14,7 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -359,3 +359,20 @@ def test_what_may_never_end_is_no_file(tmp_path: Path, kind: str) -> None:
         restore(path, settings)
     with pytest.raises(InputError, match="a pipe or a device"):
         read_certificate(path)
+
+
+def test_a_file_is_opened_a_few_times_however_many_questions_its_reader_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"prompt": "Capital?", "reply": "Oslo.", "ctx": ["It is Oslo."]}\n' * 200)
+    opened: list[Path] = []
+    real = Path.open
+
+    def counted(self: Path, *args: Any, **kwargs: Any) -> Any:
+        opened.append(self)
+        return real(self, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "open", counted)
+    assert sum(1 for _ in read(path, ReadOptions(on_warning=lambda _: None))) == 200
+    assert opened.count(path) <= 10, "83 before first records were kept"

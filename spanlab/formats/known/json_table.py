@@ -55,7 +55,7 @@ class JsonReader(MappedReader):
         Raises:
             InputError: these are the requests of a batch, without its results.
         """
-        first = () if self._is_array or self._options.columns else first_objects(self._file)
+        first = () if self._is_array or self._options.columns else self._first_objects
         if first and all(map(is_request, first)):
             raise InputError(
                 "these are the requests of a batch, without answers",
@@ -80,7 +80,7 @@ class JsonReader(MappedReader):
             self._options.on_warning(remark)
         known = self._mapping.keys()
         is_asked = self._requests is not None or not known.isdisjoint(("question", "messages"))
-        first = () if self._is_array or self._requests is not None else first_objects(self._file)
+        first = () if self._is_array or self._requests is not None else self._first_objects
         is_mt_bench = any({"question_id", "choices"} <= record.keys() for record in first)
         if is_mt_bench or (self._mapping.get("id") == BATCH_ID and not is_asked):
             self._options.on_warning(
@@ -150,7 +150,7 @@ class JsonReader(MappedReader):
             )
         if self._is_single:
             rows = iter([self._file.row(1, self._file.whole(values=True), "record", 1)])
-        elif self._is_array or first_objects(self._file):
+        elif self._is_array or self._first_objects:
             rows = self._file.rows(lists=True)
         else:
             rows = printed_objects(self._file)
@@ -170,6 +170,10 @@ class JsonReader(MappedReader):
             )
         except (ValueError, InputError):
             return False
+
+    @cached_property
+    def _first_objects(self) -> list[dict[str, Any]]:
+        return first_objects(self._file)
 
     @cached_property
     def _is_array(self) -> bool:

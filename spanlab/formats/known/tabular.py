@@ -138,7 +138,7 @@ class MappedReader(reader.FormatReader):
 
     def columns(self) -> tuple[str, ...]:
         """Return the paths of the columns of the first records; none if there are no records."""
-        return columns_of(tuple(self._samples()))
+        return columns_of(self._samples)
 
     def records(self) -> Iterator[FileRow]:
         """Yield the records as JSON objects: those of the file, or each of their sides."""
@@ -167,7 +167,7 @@ class MappedReader(reader.FormatReader):
         """Who the model is in a chat that names it."""
         is_known = self._options.speaker or self._options.columns
         is_log = not is_known and {*SAYS} & set(self._names_given())
-        beside = model_beside_user(list(self._readable(self.given()))) if is_log else None
+        beside = model_beside_user(list(self._samples_given)) if is_log else None
         return self._options.speaker or beside
 
     @cached_property
@@ -185,7 +185,7 @@ class MappedReader(reader.FormatReader):
         return None if is_table(names) else packing_in(names)
 
     def _names_given(self) -> tuple[str, ...]:
-        return tuple(next(self._readable(self.given()), ()))
+        return tuple(next(iter(self._samples_given), ()))
 
     def _apart(self, row: FileRow) -> Iterator[FileRow]:
         try:
@@ -221,7 +221,7 @@ class MappedReader(reader.FormatReader):
 
     def layout(self) -> RecordLayout:
         """Return what the records look like; without columns if there are none."""
-        columns, samples = self.columns(), tuple(self._samples())
+        columns, samples = self.columns(), self._samples
         return RecordLayout(
             columns, map_columns(columns, None, needed=None, samples=samples), samples
         )
@@ -233,7 +233,7 @@ class MappedReader(reader.FormatReader):
             InputError: the file cannot be read on, or it has no column for the answer.
         """
         if columns := self.columns():
-            samples = tuple(self._samples())
+            samples = self._samples
             self._check_speakers(samples)
             self._mapping = self._map(columns, samples)
             self._unread = unread_marks(self._mapping, samples)
@@ -265,9 +265,15 @@ class MappedReader(reader.FormatReader):
                 f"supported: {named}"
             )
 
-    def _samples(self) -> Iterator[dict[str, Any]]:
-        """Yield the first records; what is wrong with one is said when its turn comes."""
-        return self._readable(self.records())
+    @cached_property
+    def _samples(self) -> tuple[dict[str, Any], ...]:
+        """The first records; what is wrong with one is said when its turn comes."""
+        return tuple(self._readable(self.records()))
+
+    @cached_property
+    def _samples_given(self) -> tuple[dict[str, Any], ...]:
+        """The first records as they stand."""
+        return tuple(self._readable(self.given()))
 
     def _readable(self, rows: Iterator[FileRow]) -> Iterator[dict[str, Any]]:
         size = 0
