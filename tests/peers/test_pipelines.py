@@ -369,11 +369,14 @@ def test_a_chat_of_llamaindex_that_condenses_questions(
     assert runs() == EXPECTED
 
 
-def test_a_long_chat_of_mlflow(model: ModelServer, tmp_path: Path) -> None:
+def test_a_long_chat_of_mlflow(
+    model: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its preview of what a trace was given is cut after 250 characters."""
     import mlflow
     from openai import OpenAI
 
+    monkeypatch.chdir(tmp_path)  # where it leaves files of traces
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'mlflow.db'}")
     mlflow.set_experiment("chats")
     client: Any = OpenAI(base_url=model.url, api_key="any")
