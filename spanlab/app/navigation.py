@@ -15,6 +15,7 @@ from spanlab.detection import models_panel as model_setup
 from spanlab.jobs.worker import start_embedded_worker
 from spanlab.schema import OWNER, Permission
 from spanlab.ui import common
+from spanlab.ui.messages import errors_shown
 
 # A marked line of text. Streamlit's emoji and material icons would be fetched from other hosts.
 _ICON = (
@@ -44,6 +45,11 @@ def run() -> None:
     if "Origin" in headers and GUARDED not in headers:
         st.error("Nothing guards this server: start the app with `spanlab serve`.")
         return
+    with errors_shown():  # also of what pages do before their own parts show errors
+        _draw_app()
+
+
+def _draw_app() -> None:
     start_embedded_worker()
     st.logo(_NAME, size="medium")
     common.style()

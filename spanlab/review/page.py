@@ -244,7 +244,8 @@ def answer_editor(
         progress["completion"] = completion_words(store, place.dataset, progress)
     span_editor.mount_wire(answer.json)
     if live is not None:  # after the answer, which is on its way meanwhile
-        live.draw(place.dataset)
+        with errors_shown():
+            live.draw(place.dataset)
 
 
 def entry_of(dataset: str, query: QueueQuery, page_name: str) -> str | None:
