@@ -22,6 +22,7 @@ from spanlab.people.entrance import let_in as let_person_in
 from spanlab.people.overview import oversee, people_table, remind_table
 from spanlab.schema import BlindRule
 from spanlab.storage.datasets import open_store
+from spanlab.worklists import plans
 
 
 def campaign(
@@ -90,10 +91,10 @@ def campaign(
             if not yes:
                 raise UsageError(f"{announcement} Add --yes to do it.")
             console.say(announcement)
-            store.take_back(dataset, take_back)
+            plans.take_back(store, dataset, take_back)
         if give_back is not None:
             console.say(describe_return(store, dataset, give_back))
-            store.give_back(dataset, give_back)
+            plans.give_back(store, dataset, give_back)
         if let_in is not None:
             let_person_in(store, dataset, let_in)
         oversight = oversee(store, dataset)

@@ -19,6 +19,7 @@ from spanlab.ui.common import choose_dataset, datasets_for, link, plain, store, 
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 from spanlab.ui.session import seen_summary
 from spanlab.ui.tables import csv_button
+from spanlab.worklists import plans
 
 
 def page() -> None:
@@ -128,7 +129,7 @@ def _take_back(dataset: str, people: Sequence[str]) -> None:
         announcement = describe_leaving(store(), dataset, person)
         st.write(plain(announcement))
         if st.button("Reassign items", type="primary"):
-            store().take_back(dataset, person)
+            plans.take_back(store(), dataset, person)
             tell_after_rerun(f"{announcement} “Undo reassignment” takes it back.")
             st.rerun()
 
@@ -141,7 +142,7 @@ def _give_back(dataset: str, people: Sequence[str]) -> None:
         announcement = describe_return(store(), dataset, person)
         st.write(plain(announcement))
         if st.button("Undo reassignment", type="primary"):
-            store().give_back(dataset, person)
+            plans.give_back(store(), dataset, person)
             tell_after_rerun(announcement)
             st.rerun()
 

@@ -26,6 +26,7 @@ from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import plain
 from spanlab.ui.session import seen_store, seen_summary
 from spanlab.ui.tables import show_table
+from spanlab.worklists import plans
 
 _MOST = 20  # people in a chart
 _NO_LOG = "Imported annotations do not say when they were made."
@@ -59,7 +60,7 @@ def show_people(
         summary = seen_summary(summary)
     everyone = [one for one in summary.annotators if one.kind is AnnotatorKind.PERSON]
     people = choose_annotators(everyone, key=f"campaign-{summary.name}", label="People")
-    done = seen_store(summary).finished(summary.name)
+    done = plans.finished(seen_store(summary), summary.name)
     finished = tuple(item for item in done if item.annotator in people)
     if finding := progress_finding(finished):
         st.markdown(f"**{plain(finding)}**")

@@ -34,7 +34,6 @@ from spanlab.output.figures import counted
 from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary, Permission, Status
 from spanlab.schema.progress import PlanProgress
 from spanlab.scoring.annotators import analyses_with_data
-from spanlab.storage.datasets import plan_of
 from spanlab.storage.sight import Sight
 from spanlab.storage.store import Store
 from spanlab.ui.choose_annotators import choose_annotators
@@ -43,6 +42,7 @@ from spanlab.ui.counts import counts_html
 from spanlab.ui.messages import errors_shown, progress
 from spanlab.ui.session import seen_store, seen_summary
 from spanlab.ui.tables import show_page
+from spanlab.worklists.plans import plan_of
 
 _READY = "spanlab.export-file"
 _GRID = """<style>

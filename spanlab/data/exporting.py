@@ -27,6 +27,7 @@ from spanlab.output.csv_text import unguarded
 from spanlab.schema import DatasetSettings, Permission, Record, SharedProcess
 from spanlab.storage import Store
 from spanlab.storage.datasets import check_annotators, summary_of, with_progress
+from spanlab.worklists import check_items
 
 _NAMED = 5  # annotators named in a message
 _OWN = (REPORT, *doors.exports())
@@ -222,7 +223,7 @@ def _records(store: Store, dataset: str, choice: ExportChoice) -> Iterator[Recor
     store.require(Permission.EXPORT, dataset)
     left_out = frozenset[str]()
     if not choice.known_items and summary_of(store, dataset).settings.known:
-        left_out = store.known_ids(dataset)
+        left_out = check_items.check_ids(store, dataset)
     records = store.records(dataset, annotators=choice.annotators or None)
     chosen_records = (
         choice.part_of(record) for record in records if record.item.id not in left_out

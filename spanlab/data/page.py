@@ -23,10 +23,10 @@ from spanlab.output.figures import counted
 from spanlab.output.wording import plan_in_words
 from spanlab.schema import UNDETERMINED, DatasetSummary, Permission
 from spanlab.schema.progress import PlanProgress
-from spanlab.storage.datasets import plan_of
 from spanlab.ui.common import actor, datasets_with, link, plain, store, title
 from spanlab.ui.counts import add_assigned, counts_html
 from spanlab.ui.messages import errors_shown, progress, show_news, tell_after_rerun
+from spanlab.worklists.plans import plan_of
 
 _STYLE = """<style>
 [class*="st-key-dataset-"] a[data-testid="stPageLink-NavLink"] { min-height: 2.5rem; margin: 0;

@@ -29,6 +29,7 @@ from spanlab.jobs import worker
 from spanlab.jobs.steps import interruption, notify_when_done, queue_for, step
 from spanlab.jobs.views import KINDS, JobState, add_up_parts, progress_of
 from spanlab.schema.progress import RunProgress
+from spanlab.storage import api_jobs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,7 +104,7 @@ def _request_now(job_id: str, request_json: dict[str, Any]) -> RunRequest:
         NotFoundError: that dataset was deleted.
     """
     request = RunRequest.model_validate(request_json)
-    owned = next(iter(worker.current().store.api_jobs([job_id])), None)
+    owned = next(iter(api_jobs.find(worker.current().store, [job_id])), None)
     if owned is None:
         return request
     if owned.dataset is None:

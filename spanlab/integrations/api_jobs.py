@@ -29,7 +29,7 @@ from spanlab.jobs import Jobs, JobState, JobView
 from spanlab.measure.rate_tally import rates
 from spanlab.output.tables import flat_rows
 from spanlab.schema import Actor, AnnotatorKind, Record
-from spanlab.storage import Store
+from spanlab.storage import Store, api_jobs
 from spanlab.storage.api_jobs import StoredJob
 
 MOST: Final = 100  # results of a page
@@ -131,11 +131,11 @@ class ApiJobs:
             dataset = _DATASET + job_id
             items = (answer.item(str(number)) for number, answer in enumerate(request.answers))
             self.store.import_records(dataset, (Record(item=item) for item in items))
-            self.store.enter_api_job(job_id, dataset)
+            api_jobs.enter(self.store, job_id, dataset)
             try:
                 self._jobs.submit(RunRequest(dataset=dataset, detectors=(spec,)), job_id=job_id)
             except BaseException:
-                self.store.forget_api_job(job_id)
+                api_jobs.forget(self.store, job_id)
                 raise
         return self.get(job_id)
 
@@ -143,7 +143,7 @@ class ApiJobs:
     def _counted_as_starting(self) -> Iterator[None]:
         """Count a job that is being started, and refuse it if too many are under way."""
         with self._lock:
-            queued = self.store.api_jobs(self._jobs.store.under_way())
+            queued = api_jobs.find(self.store, self._jobs.store.under_way())
             if len(queued) + self._starting[0] >= _OPEN:
                 words = f"{_OPEN} jobs are under way: wait until one has ended"
                 raise HTTPException(429, words, RETRY)
@@ -165,7 +165,7 @@ class ApiJobs:
 
     def newest(self) -> tuple[ApiJob, ...]:
         """Return the jobs that are not forgotten, the newest first, a hundred at most."""
-        stored_jobs = self.store.api_jobs(limit=MOST)
+        stored_jobs = api_jobs.find(self.store, limit=MOST)
         views = self._jobs.store.jobs_by_id([stored_job.id for stored_job in stored_jobs])
         return tuple(
             _api_job(stored_job, views[stored_job.id])
@@ -238,12 +238,12 @@ class ApiJobs:
             with suppress(UsageError):  # it came to its end in this moment
                 self._jobs.cancel(job_id)
             return self.get(job_id)
-        if self.store.forget_api_job(job_id) and stored.dataset is not None:
+        if api_jobs.forget(self.store, job_id) and stored.dataset is not None:
             return StopReply(kept=_KEPT)
         return None
 
     def _job(self, job_id: str) -> tuple[StoredJob, JobView]:
-        stored = _ID.fullmatch(job_id) and self.store.api_jobs([job_id])
+        stored = _ID.fullmatch(job_id) and api_jobs.find(self.store, [job_id])
         view = self._jobs.store.jobs_by_id([job_id]).get(job_id) if stored else None
         if not stored or view is None or not _is_of_api(view):
             raise NotFoundError("there is no such job")

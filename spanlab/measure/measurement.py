@@ -41,7 +41,9 @@ from spanlab.schema import AnnotatorKind, MeasurementPlan, Permission, Status, a
 from spanlab.scoring.annotator_tables import calibration_table
 from spanlab.scoring.calibration import AnnotatorCalibration, CalibrationTally
 from spanlab.storage import Store
-from spanlab.storage.datasets import looks_in_words, summary_of
+from spanlab.storage.datasets import summary_of
+from spanlab.worklists import check_items
+from spanlab.worklists.looks import looks_in_words
 
 _SAMPLE: Final = "Sample: "  # how a remark on sample and estimate begins
 _STEPS: Final = 24  # points of the history
@@ -343,7 +345,7 @@ def _review_remarks(store: Store, dataset: str, items: MeasuredItems) -> Iterabl
     yield from looks_in_words(store, summary, {name for _, name in reviews}, reviews)
     if summary.settings.known is None or not store.may(Permission.READ, dataset):
         return
-    known = store.known_ids(dataset)
+    known = check_items.check_ids(store, dataset)
     if n_checks := sum(item_id in known for item_id, _ in reviews):
         yield f"{counted(n_checks, 'review')} of the sample are of check items."
 

@@ -23,9 +23,10 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import Store
-from spanlab.storage.campaigns import Entrance, GivenItem, KnownItems
+from spanlab.storage.campaigns import GivenItem, KnownItems
 from spanlab.storage.datasets import summary_of
-from spanlab.worklists import drawing
+from spanlab.worklists import check_items, drawing, entrances, plans
+from spanlab.worklists.entrances import Entrance
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def known_items(store: Store, dataset: str, person: str) -> KnownItems:
         NotFoundError: there is no such dataset.
     """
     with store.reading(dataset, person):
-        return Store(store.database).known_items(dataset, person)
+        return check_items.given_to(Store(store.database), dataset, person)
 
 
 def entrance_of(
@@ -69,7 +70,11 @@ def entrance_of(
     settings = settings or store.settings(dataset)
     if settings.known is None or not settings.known.test_items:
         return EntranceState("open")
-    ended = [test_taken for test_taken in store.entered(dataset) if test_taken.reviewer == person]
+    ended = [
+        test_taken
+        for test_taken in entrances.entered(store, dataset)
+        if test_taken.reviewer == person
+    ]
     passed = next((test_taken for test_taken in ended if test_taken.passed), None)
     if passed is not None:
         return EntranceState("open", score=passed.score)
@@ -105,7 +110,7 @@ def _judge_test(
     known_answers = store.settings(dataset).known
     passed = known_answers is None or score >= known_answers.pass_at
     entrance = Entrance(person, attempt, score=score, passed=passed, at=datetime.now(UTC))
-    store.enter(dataset, entrance)
+    entrances.enter(store, dataset, entrance)
     return entrance_of(store, dataset, person)
 
 
@@ -139,7 +144,7 @@ def tested_items(store: Store, dataset: str, person: str) -> tuple[TestedItem, .
         NotFoundError: there is no such dataset.
     """
     given = known_items(store, dataset, person)
-    ended = (test.attempt for test in store.entered(dataset) if test.reviewer == person)
+    ended = (test.attempt for test in entrances.entered(store, dataset) if test.reviewer == person)
     unrestricted = Store(store.database)  # with the gold labels
     names = known_labels(unrestricted, dataset)
     tested = []
@@ -180,7 +185,7 @@ def begin_test(store: Store, dataset: str, person: str) -> None:
 
 def let_in(store: Store, dataset: str, person: str) -> None:
     """Let somebody work on a dataset without a test, or after one that they have not passed."""
-    store.enter(dataset, Entrance(person, 0, None, passed=True, at=datetime.now(UTC)))
+    entrances.enter(store, dataset, Entrance(person, 0, None, passed=True, at=datetime.now(UTC)))
 
 
 def describe_leaving(store: Store, dataset: str, person: str) -> str:
@@ -191,7 +196,7 @@ def describe_leaving(store: Store, dataset: str, person: str) -> str:
         UsageError: the dataset has no plan.
     """
     summary = summary_of(store, dataset)
-    part, reserved = store.part(dataset, person), store.n_held(dataset, person)
+    part, reserved = plans.part(store, dataset, person), plans.n_held(store, dataset, person)
     if part is None:
         raise UsageError(f"{dataset!r} has no plan: nothing is assigned or reserved")
     people = summary.names_of(AnnotatorKind.PERSON)
@@ -239,7 +244,7 @@ def describe_return(store: Store, dataset: str, person: str) -> str:
 
 def _moves(store: Store, dataset: str, away: Sequence[str]) -> dict[str, int]:
     """Return how many items more each of a plan's people has if these are away."""
-    before, after = store.plan(dataset), store.plan(dataset, away=away)
+    before, after = plans.plan(store, dataset), plans.plan(store, dataset, away=away)
     if before is None or after is None:
         return {}
     names = store.settings(dataset).assigned_to
@@ -292,7 +297,8 @@ def known_in_words(store: Store, dataset: str) -> str:
     """Return how many items have a known answer, and whose labels these are."""
     rules = store.settings(dataset).known
     names = ", ".join(f"“{name}”" for name in (rules.labels if rules else ()))
-    return f"{counted(len(store.known_ids(dataset)), 'check item')}, with labels of {names}"
+    n_checks = len(check_items.check_ids(store, dataset))
+    return f"{counted(n_checks, 'check item')}, with labels of {names}"
 
 
 def usual_labels(summary: DatasetSummary) -> tuple[str, ...]:

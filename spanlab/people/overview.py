@@ -18,8 +18,9 @@ from spanlab.people.progress import CampaignReport, KnownMarks, campaign
 from spanlab.schema import AccessToken, AnnotatorKind, DatasetSummary, Permission, Status
 from spanlab.schema.progress import FinishedItem, PersonProgress, PlanProgress
 from spanlab.storage import Store
-from spanlab.storage.campaigns import Entrance
 from spanlab.storage.datasets import summary_of
+from spanlab.worklists import check_items, entrances, plans
+from spanlab.worklists.entrances import Entrance
 
 _ENOUGH: Final = 3  # known items before anybody is warned of
 _WINDOW: Final = 14  # days that tell how much a day may bring
@@ -102,20 +103,20 @@ def oversee(store: Store, dataset: str, report: CampaignReport | None = None) ->
     store.require(Permission.MANAGE, dataset)
     summary, today = summary_of(store, dataset), datetime.now(UTC).date()
     report = report or campaign(store, dataset)
-    plan = store.plan(dataset) if summary.settings.overlap else None
-    finished = store.finished(dataset)
+    plan = plans.plan(store, dataset) if summary.settings.overlap else None
+    finished = plans.finished(store, dataset)
     if summary.settings.known:  # which count for no plan
-        known = store.known_ids(dataset)
+        known = check_items.check_ids(store, dataset)
         finished = tuple(item for item in finished if item.item_id not in known)
     days = Counter(item.at.date() for item in finished)
-    readings = store.readings(dataset)
+    readings = entrances.readings(store, dataset)
     sources = _Sources(
         summary=summary,
         plan=plan,
         report=report,
         finished=finished,
-        entrances=store.entered(dataset),
-        last_active=store.last_active(dataset),
+        entrances=entrances.entered(store, dataset),
+        last_active=entrances.last_active(store, dataset),
         read={reading.reviewer: reading.version for reading in readings},  # the newest comes last
         today=today,
     )

@@ -18,7 +18,7 @@ from spanlab.schema import (
 from spanlab.storage import Store
 from spanlab.storage.datasets import has_item
 from spanlab.storage.sight import without_others
-from spanlab.worklists import drawing, paging
+from spanlab.worklists import drawing, looks, paging, plans
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def open_item(
         record = review.record.model_copy(update={"annotations": own_annotations})
     elif not query.blind or (query.shown_when_done and review.state.status is Status.DONE):
         if not adjudicating and without_others(review.record, query.reviewer) != review.record:
-            store.note_look(dataset, item_id, query.reviewer)
+            looks.note_look(store, dataset, item_id, query.reviewer)
         return review
     else:
         record = without_others(review.record, query.reviewer)
@@ -115,7 +115,7 @@ def reserve_item(store: Store, dataset: str, query: QueueQuery, item_id: str) ->
     """
     if not query.reserve or query.max_annotators is None:
         return ()
-    return store.reserve(dataset, item_id, query.reviewer, query.max_annotators + 1)
+    return plans.reserve(store, dataset, item_id, query.reviewer, query.max_annotators + 1)
 
 
 def items(store: Store, dataset: str, query: QueueQuery) -> QueuePage:
@@ -139,7 +139,7 @@ def _iterate_undecided(
     store: Store, dataset: str, query: QueueQuery, sample: Sequence[str]
 ) -> Iterator[str]:
     """Yield the ids of a sample's items that a reviewer still has to decide."""
-    finished = store.finished(dataset)
+    finished = plans.finished(store, dataset)
     decided = {item.item_id for item in finished if item.annotator == query.reviewer}
     for item_id in sample:
         if item_id not in decided and not reserve_item(store, dataset, query, item_id):
@@ -193,7 +193,7 @@ def progress(
         counts = store.counts(dataset, reviewer)
         done, skipped = counts.get(Status.DONE, 0), counts.get(Status.SKIPPED, 0)
         return QueueProgress(done=done, skipped=skipped, total=sum(counts.values()))
-    part = None if settings.known else store.part(dataset, reviewer)
+    part = None if settings.known else plans.part(store, dataset, reviewer)
     if part is not None and part.assigned is not None:
         return QueueProgress(
             part.done, part.skipped, total=part.assigned, planned=True, beyond=part.beyond

@@ -20,6 +20,7 @@ from spanlab.schema import (
 )
 from spanlab.ui import common
 from spanlab.ui.messages import errors_shown
+from spanlab.worklists import plans
 
 _ALL = "All"
 _STATES = {
@@ -133,7 +134,7 @@ def measured_sample(dataset: str, query: QueueQuery, measured: MeasuredItems) ->
     names = [item.item_id for item in measured.items]
     if query.share is None:
         return tuple(names)
-    return common.store().assigned(dataset, query.share, names)
+    return plans.assigned(common.store(), dataset, query.share, names)
 
 
 def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:

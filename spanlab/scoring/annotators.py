@@ -45,13 +45,13 @@ from spanlab.scoring.verdicts import ClaimComparison, ClaimTally
 from spanlab.storage import Store
 from spanlab.storage.datasets import (
     check_annotators,
-    looks_in_words,
     summary_of,
     with_progress,
 )
 from spanlab.text.extents import Extent
 from spanlab.text.labels import ItemLabels, labels_in, labels_of
 from spanlab.worklists import paging
+from spanlab.worklists.looks import looks_in_words
 
 EVERYTHING = "mark everything"
 NOTHING = "mark nothing"

@@ -10,8 +10,9 @@ from spanlab.base.names import check_typed
 from spanlab.schema import Annotation, AnnotatorKind, Record
 from spanlab.scoring.reliability import rate_raters
 from spanlab.storage import Store
-from spanlab.storage.datasets import check_annotators, looks_in_words, summary_of
+from spanlab.storage.datasets import check_annotators, summary_of
 from spanlab.text.labels import vote
+from spanlab.worklists.looks import looks_in_words
 
 Cleanup = Literal["none", "mushroom"]
 

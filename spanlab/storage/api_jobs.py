@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection, and_, delete, exists, insert, or_, select
 
 from spanlab.base.errors import NotFoundError
-from spanlab.schema import AnnotatorKind
+from spanlab.schema import AnnotatorKind, Permission
+from spanlab.storage import Store, access, catalog, moves
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.items import lock
 from spanlab.storage.tables import READY, annotators, api_jobs, datasets, loads, operations
@@ -24,24 +25,41 @@ class StoredJob:
     total: int  # answers
 
 
-def enter(connection: Connection, job_id: str, dataset: DatasetRow) -> None:
-    """Let a job own ``dataset`` as it is now."""
+def enter(store: Store, job_id: str, dataset: str) -> None:
+    """Let a job own a dataset that was made for it, as it is now."""
     now = datetime.now(UTC).isoformat()
-    row = {"id": job_id, "created": now, "dataset_id": dataset.id, "total": dataset.n_items}
-    connection.execute(insert(api_jobs).values(row))
+    with store.writing(Permission.MANAGE, dataset) as connection:
+        place = catalog.find(connection, dataset)
+        row = {"id": job_id, "created": now, "dataset_id": place.id, "total": place.n_items}
+        connection.execute(insert(api_jobs).values(row))
 
 
-def find(connection: Connection, ids: Collection[str] | None, limit: int) -> list[StoredJob]:
-    """Return up to ``limit`` jobs of the API, the newest first; with ``ids`` all of those."""
+def find(store: Store, ids: Collection[str] | None = None, limit: int = 1) -> list[StoredJob]:
+    """Return up to ``limit`` jobs of the API, the newest first; with ``ids`` all of those.
+
+    Of all these, those are left out whose dataset the actor may not see.
+    """
     ready = and_(datasets.c.id == api_jobs.c.dataset_id, datasets.c.state == READY)
     query = select(api_jobs.c.id, datasets.c.name, api_jobs.c.total)
     query = query.select_from(api_jobs.outerjoin(datasets, ready))
     query = query.order_by(api_jobs.c.created.desc(), api_jobs.c.id)
     limited = query.limit(limit) if ids is None else query.where(api_jobs.c.id.in_(list(ids)))
-    return [StoredJob(*row) for row in connection.execute(limited)]
+    with store.database.reading() as connection:
+        jobs = [StoredJob(*row) for row in connection.execute(limited)]
+        return [job for job in jobs if access.owns_job(connection, store.actor, job.dataset)]
 
 
-def forget(connection: Connection, job_id: str) -> DatasetRow | None:
+def forget(store: Store, job_id: str) -> bool:
+    """Forget a job, and delete its dataset unless people worked on it; return if it stays.
+
+    Raises:
+        NotFoundError: the API has no such job.
+    """
+    store.require(Permission.ADMINISTER)
+    return not moves.leaving(store.database, lambda connection: _forget(connection, job_id))
+
+
+def _forget(connection: Connection, job_id: str) -> DatasetRow | None:
     """Delete the row of a job, and return its dataset if nobody but detectors has worked on it.
 
     None also where the dataset was deleted already.

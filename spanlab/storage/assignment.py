@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
-from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import (
@@ -16,57 +14,24 @@ from sqlalchemy import (
     case,
     false,
     func,
-    or_,
     select,
     true,
     update,
 )
 
-from spanlab.schema import AnnotatorKind, AssignedShare, DatasetSettings, Status
-from spanlab.schema.progress import FinishedItem, PersonProgress, PlanProgress
+from spanlab.schema import AssignedShare, DatasetSettings, Status
+from spanlab.schema.progress import PersonProgress
 from spanlab.storage.campaigns import is_known
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, settings_of
 from spanlab.storage.reservations import held_by_others, people_with
 from spanlab.storage.tables import (
     annotated,
     annotators,
-    items,
-    operations,
     queue_values,
 )
 
 
-def progress(
-    connection: Connection, dataset: DatasetRow, settings: DatasetSettings
-) -> PlanProgress | None:
-    """Return how far the plan of a dataset is; None for a dataset without one.
-
-    The people are those to whom items are assigned, in that order, and all others who reviewed.
-    """
-    if not settings.overlap:
-        return None
-    annotators = annotators_of(connection, dataset.id)
-    reviewed = (name for name, row in annotators.items() if row.kind is AnnotatorKind.PERSON)
-    people = dict.fromkeys((*settings.assigned_to, *reviewed))
-    reached = tuple(part_of(connection, dataset, settings, name) for name in people)
-    per_item = settings.overlap
-    planned = _planned(connection, dataset, settings)
-    if settings.assigned_to:
-        per_item = min(per_item, len(settings.assigned_to))
-    if settings.assigned_to and not settings.returned:
-        done = sum(person.done for person in reached)
-    else:
-        n_people = queue_values.c.n_people
-        counted = case((n_people < per_item, n_people), else_=per_item)
-        summed = _over_items(dataset, func.sum(counted)).where(planned)
-        done = connection.execute(summed).scalar_one() or 0
-    n_items = dataset.n_items
-    if settings.known:
-        n_items = connection.execute(_over_items(dataset, func.count()).where(planned)).scalar_one()
-    return PlanProgress(n_items * per_item, done, reached)
-
-
-def _planned(
+def is_planned(
     connection: Connection, dataset: DatasetRow, settings: DatasetSettings
 ) -> ColumnElement[bool]:
     """Return the condition that a plan is about an item: not about those with known answers."""
@@ -83,7 +48,7 @@ def part_of(
     everybody: Sequence[str] = settings.assigned_to
     is_away = name in settings.away
     share = settings.share_of(name)
-    planned = is_own = _planned(connection, dataset, settings)
+    planned = is_own = is_planned(connection, dataset, settings)
     if share is not None:
         is_own = and_(planned, is_of_share(dataset, share))
     elif name in everybody:  # those of their share that they have finished stay theirs
@@ -96,7 +61,7 @@ def part_of(
         is_own = and_(planned, queue_values.c.n_people + n_held < settings.overlap)
 
     def count(condition: ColumnElement[bool]) -> int:
-        counting = _over_items(dataset, func.count()).where(condition)
+        counting = over_items(dataset, func.count()).where(condition)
         return int(connection.execute(counting).scalar_one())
 
     if share is not None and settings.returned:
@@ -112,7 +77,7 @@ def part_of(
         assigned = count(is_own)
     # All else is counted over what the person has annotated.
     mine = (
-        _over_items(dataset, annotated.c.status, func.count(), func.sum(case((is_own, 1), else_=0)))
+        over_items(dataset, annotated.c.status, func.count(), func.sum(case((is_own, 1), else_=0)))
         .join(
             annotated,
             (annotated.c.dataset_id == dataset.id)
@@ -144,7 +109,8 @@ def _is_annotated(dataset: DatasetRow, annotator: AnnotatorRow | None) -> Column
     return own.correlate(queue_values).exists()
 
 
-def _over_items(dataset: DatasetRow, *columns: ColumnElement[Any]) -> Select[Any]:
+def over_items(dataset: DatasetRow, *columns: ColumnElement[Any]) -> Select[Any]:
+    """Select something of the ``queue_values`` of all items of a dataset."""
     return (
         select(*columns)
         .select_from(queue_values)
@@ -153,43 +119,6 @@ def _over_items(dataset: DatasetRow, *columns: ColumnElement[Any]) -> Select[Any
             queue_values.c.position < dataset.n_items,
         )
     )
-
-
-_DONE = ('{"kind":"finish"', '{"kind":"status","status":"done"')  # how such operations begin
-
-
-def finished(connection: Connection, dataset: DatasetRow) -> tuple[FinishedItem, ...]:
-    """Return the items that are done now, once per person, the earliest first, then by name.
-
-    Imported annotations have no log and are not among them. Empty where nobody has pressed Done.
-    """
-    done = or_(*(operations.c.json.startswith(start, autoescape=True) for start in _DONE))
-    at = func.max(case((done, operations.c.at)))
-    names = ("dataset_id", "position", "annotator_id")
-    rows = connection.execute(
-        select(annotators.c.name, items.c.item_id, at, func.sum(operations.c.seconds))
-        .select_from(operations)
-        .join(annotated, and_(*(operations.c[name] == annotated.c[name] for name in names)))
-        .join(items, and_(*(operations.c[name] == items.c[name] for name in names[:2])))
-        .join(
-            annotators,
-            (annotators.c.dataset_id == operations.c.dataset_id)
-            & (annotators.c.id == operations.c.annotator_id),
-        )
-        .where(
-            operations.c.dataset_id == dataset.id,
-            or_(done, operations.c.seconds.is_not(None)),
-            annotated.c.status == Status.DONE.value,
-            annotators.c.kind == AnnotatorKind.PERSON.value,
-        )
-        .group_by(annotators.c.name, items.c.item_id)
-        .having(at.is_not(None))
-    )
-    finished_items = [
-        FinishedItem(person, item, datetime.fromisoformat(finished_at), seconds)
-        for person, item, finished_at, seconds in rows
-    ]
-    return tuple(sorted(finished_items, key=attrgetter("at", "annotator", "item_id")))
 
 
 def deal(connection: Connection, dataset: DatasetRow, *, anew: bool = False) -> None:
@@ -214,8 +143,8 @@ def deal(connection: Connection, dataset: DatasetRow, *, anew: bool = False) -> 
     first = _n_dealt(connection, dataset)
     position = queue_values.c.position
     number = func.row_number().over(order_by=position) - 1 + first
-    waiting = _over_items(dataset, position, number.label("turn")).where(
-        queue_values.c.turn.is_(None), _planned(connection, dataset, settings)
+    waiting = over_items(dataset, position, number.label("turn")).where(
+        queue_values.c.turn.is_(None), is_planned(connection, dataset, settings)
     )
     dealt = waiting.subquery()
     giving = update(queue_values).where(here, position == dealt.c.position)
@@ -223,19 +152,9 @@ def deal(connection: Connection, dataset: DatasetRow, *, anew: bool = False) -> 
 
 
 def _n_dealt(connection: Connection, dataset: DatasetRow) -> int:
-    turn = _over_items(dataset, func.max(queue_values.c.turn))
+    turn = over_items(dataset, func.max(queue_values.c.turn))
     last: int | None = connection.execute(turn).scalar_one()
     return 0 if last is None else last + 1
-
-
-def positions_of_share(
-    connection: Connection, dataset: DatasetRow, share: AssignedShare, positions: Sequence[int]
-) -> set[int]:
-    """Return which of these positions are of a share."""
-    own = _over_items(dataset, queue_values.c.position).where(
-        queue_values.c.position.in_(positions), is_of_share(dataset, share)
-    )
-    return set(connection.execute(own).scalars())
 
 
 def is_of_share(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from fractions import Fraction
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -31,7 +30,6 @@ from spanlab.storage.tables import (
     items,
     known_given,
     looks,
-    operations,
     queue_items,
     queues,
 )
@@ -72,24 +70,6 @@ class KnownItems:
     def test(self, attempt: int) -> tuple[GivenItem, ...]:
         """Return the items of one test."""
         return tuple(item for item in self.given if item.attempt == attempt)
-
-
-class Entrance(NamedTuple):
-    """A test that a person has done (``attempt`` from 1), or being let in (0); its time (UTC)."""
-
-    reviewer: str
-    attempt: int
-    score: float | None
-    passed: bool
-    at: datetime
-
-
-class ReadGuidelines(NamedTuple):
-    """A person's confirmation of having read a version of the guidelines, and its time (UTC)."""
-
-    reviewer: str
-    version: int
-    at: datetime
 
 
 def is_known(
@@ -163,13 +143,6 @@ def n_known(connection: Connection, dataset: DatasetRow) -> int:
     return connection.execute(select(func.count()).select_from(known)).scalar_one()
 
 
-def known_ids(connection: Connection, dataset: DatasetRow) -> frozenset[str]:
-    """Return the ids of all items whose answer is known."""
-    query = select(items.c.item_id).where(items.c.dataset_id == dataset.id)
-    known = is_known(connection, dataset, items.c.position)
-    return frozenset(connection.execute(query.where(known)).scalars())
-
-
 def due(secret: str, n_others: int, rate: Fraction) -> int:
     """Return how many check items a list should have among its first ``n_others`` other items.
 
@@ -235,61 +208,6 @@ def take_unseen(connection: Connection, dataset: DatasetRow, reviewer: str, seen
 def draw(secret: str, purpose: str) -> int:
     """Draw a number below 2 ** 64: always the same, and nobody foretells it without the secret."""
     return int.from_bytes(sha256(f"{secret}\0{purpose}".encode()).digest()[:8])
-
-
-def enter(connection: Connection, dataset: DatasetRow, entrance: Entrance) -> None:
-    """Store that somebody has done a test, or was let in; what is stored already stays."""
-    row = entrance._asdict() | {"passed": int(entrance.passed), "at": entrance.at.isoformat()}
-    connection.execute(insert_new(connection, entrances), {"dataset_id": dataset.id, **row})
-
-
-def entered(connection: Connection, dataset: DatasetRow) -> tuple[Entrance, ...]:
-    """Return who has done a test or was let in, by name, the first tests first."""
-    query = select(entrances).where(entrances.c.dataset_id == dataset.id)
-    rows = connection.execute(query.order_by(entrances.c.reviewer, entrances.c.attempt))
-    return tuple(
-        Entrance(
-            reviewer=row.reviewer,
-            attempt=row.attempt,
-            score=row.score,
-            passed=bool(row.passed),
-            at=datetime.fromisoformat(row.at),
-        )
-        for row in rows
-    )
-
-
-def confirm_read(connection: Connection, dataset: DatasetRow, reviewer: str, version: int) -> None:
-    """Store that a person has read a version of the guidelines; the first time counts."""
-    row = {"dataset_id": dataset.id, "reviewer": reviewer, "version": version}
-    now = datetime.now(UTC).isoformat()
-    connection.execute(insert_new(connection, guidelines_read), {**row, "at": now})
-
-
-def readings(connection: Connection, dataset: DatasetRow) -> tuple[ReadGuidelines, ...]:
-    """Return who has read which version of the guidelines, by name and version."""
-    query = select(guidelines_read).where(guidelines_read.c.dataset_id == dataset.id)
-    rows = connection.execute(query.order_by(guidelines_read.c.reviewer, guidelines_read.c.version))
-    return tuple(
-        ReadGuidelines(row.reviewer, row.version, datetime.fromisoformat(row.at)) for row in rows
-    )
-
-
-def last_active(connection: Connection, dataset: DatasetRow) -> dict[str, datetime]:
-    """Return when each person has last done anything to an item (UTC), by name."""
-    rows = connection.execute(
-        select(annotators.c.name, func.max(operations.c.at))
-        .join(
-            annotators,
-            (annotators.c.dataset_id == operations.c.dataset_id)
-            & (annotators.c.id == operations.c.annotator_id),
-        )
-        .where(
-            operations.c.dataset_id == dataset.id, annotators.c.kind == AnnotatorKind.PERSON.value
-        )
-        .group_by(annotators.c.name)
-    )
-    return {name: datetime.fromisoformat(at) for name, at in rows}
 
 
 def rename_person(connection: Connection, dataset: DatasetRow, name: str, new: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from io import RawIOBase
 from itertools import islice
@@ -16,7 +16,6 @@ from spanlab.base.fields import FrozenModel, message_of
 from spanlab.base.names import alike, check_typed
 from spanlab.formats import write
 from spanlab.formats.known.labelstudio_writer import labeling_config, questions_in_config
-from spanlab.output.figures import counted
 from spanlab.output.tables import ITEMS, Column, ResultTable, columns_of
 from spanlab.schema import (
     COLOUR_NAMES,
@@ -31,7 +30,6 @@ from spanlab.schema import (
     SpanLabel,
     Status,
 )
-from spanlab.schema.progress import PlanProgress
 from spanlab.storage import Store
 from spanlab.storage.annotators import gold_name
 
@@ -45,15 +43,6 @@ def open_store() -> Store:
         The store, for any number of threads; the caller closes it.
     """
     return Store.open()
-
-
-def plan_of(store: Store, summary: DatasetSummary) -> PlanProgress | None:
-    """Return the progress of a dataset's plan; None for a dataset without one.
-
-    Raises:
-        NotFoundError: there is no such dataset any more.
-    """
-    return store.plan(summary.name) if summary.settings.overlap else None
 
 
 def label_set(name: str) -> tuple[SpanLabel, ...]:
@@ -299,39 +288,6 @@ def undo_gold(store: Store, dataset: str, gold: str) -> str:
         return f"{gold} counts as a person in {dataset}."
     store.remove_annotator(dataset, gold)
     return f"{gold}, a copy of what {source} finished, was deleted from {dataset}."
-
-
-def looks_in_words(
-    store: Store,
-    summary: DatasetSummary,
-    people: Iterable[str],
-    reviews: Collection[tuple[str, str]] | None = None,
-) -> tuple[str, ...]:
-    """Say how many reviews were made after looking at other people's marks.
-
-    Args:
-        store: the annotation database.
-        summary: the dataset; nothing is said where its reviewers never have the choice, nor to who
-            may not read what others said.
-        people: whose reviews count.
-        reviews: those that count, by item id and person; None for all that these people finished.
-    """
-    if not store.may(Permission.READ, summary.name):
-        return ()
-    named = set(people) & set(summary.names_of(AnnotatorKind.PERSON))
-    looks = {(item, person) for item, person in store.looks(summary.name) if person in named}
-    if reviews is None:
-        done = (a.counts.get(Status.DONE, 0) for a in summary.annotators if a.name in named)
-        n_reviews, n_looks = sum(done), len(looks)
-    else:
-        n_reviews, n_looks = len(reviews), len(looks & set(reviews))
-    if not n_reviews or (summary.settings.is_blind and not n_looks):
-        return ()
-    return (
-        f"Of {counted(n_reviews, 'review')} by people, {n_looks:,} "
-        f"{'was' if n_looks == 1 else 'were'} made after looking at other people's marks, as far "
-        "as this was recorded.",
-    )
 
 
 _LOOKED_AT: Final = 200  # items of a dataset, which are mostly of one kind

@@ -6,10 +6,9 @@ in one file, so that a method without its check is seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
-from datetime import datetime
 from typing import Self
 
 from sqlalchemy import Connection, literal, select
@@ -22,7 +21,6 @@ from spanlab.schema import (
     Actor,
     Annotation,
     AnnotatorKind,
-    AssignedShare,
     DatasetSettings,
     DatasetSummary,
     Item,
@@ -30,29 +28,22 @@ from spanlab.schema import (
     Record,
     Status,
 )
-from spanlab.schema.progress import FinishedItem, PersonProgress, PlanProgress
 from spanlab.storage import (
     access,
     annotators,
-    api_jobs,
     assignment,
     blind,
-    campaigns,
     catalog,
     copies,
     forgetting,
     imports,
     items,
-    looks,
     moves,
     processes,
-    reservations,
     reviews,
 )
 from spanlab.storage.access_register import AccessRegister
 from spanlab.storage.annotations import FoundAnnotations, save_annotations, save_findings
-from spanlab.storage.api_jobs import StoredJob
-from spanlab.storage.campaigns import Entrance, KnownItems, ReadGuidelines
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.engine import Database
 from spanlab.storage.forgetting import Forgotten
@@ -163,7 +154,8 @@ class Store:
             yield connection, catalog.find(connection, dataset), sight
 
     @contextmanager
-    def _writing(self, permission: Permission, dataset: str | None = None) -> Iterator[Connection]:
+    def writing(self, permission: Permission, dataset: str | None = None) -> Iterator[Connection]:
+        """Give the database to write, to an actor who has a permission; see ``require``."""
         with self._database.writing() as connection:
             access.require(connection, self.actor, permission, dataset)
             yield connection
@@ -171,7 +163,7 @@ class Store:
     @contextmanager
     def reviewing(self, dataset: str, person: str) -> Iterator[_Place]:
         """Give a dataset to write what a person does in it, who has to be the actor."""
-        with self._writing(Permission.REVIEW, dataset) as connection:
+        with self.writing(Permission.REVIEW, dataset) as connection:
             row = catalog.find(connection, dataset)
             self._check_own(row.id, person)
             yield connection, row
@@ -194,7 +186,8 @@ class Store:
             return False
         return True
 
-    def _note(self, connection: Connection, action: str, dataset: str, about: str = "") -> None:
+    def note(self, connection: Connection, action: str, dataset: str, about: str = "") -> None:
+        """Enter into the log what the actor does to a dataset."""
         access.note(connection, self.actor, action, dataset=dataset, about=about)
 
     def _check_own(self, dataset: int, reviewer: str | None) -> None:
@@ -240,12 +233,12 @@ class Store:
 
     def revise_item(self, dataset: str, name: str, item: Item) -> bool:
         """Store an item in place of another one; see ``imports.revise_item``."""
-        with self._writing(Permission.MANAGE, dataset) as connection:
+        with self.writing(Permission.MANAGE, dataset) as connection:
             return imports.revise_item(connection, catalog.find(connection, dataset), name, item)
 
     def rename_dataset(self, name: str, new: str) -> None:
         """Rename a dataset; see ``catalog.rename``."""
-        with self._writing(Permission.MANAGE, name) as connection:
+        with self.writing(Permission.MANAGE, name) as connection:
             catalog.rename(connection, name, new)
 
     def settings(self, name: str) -> DatasetSettings:
@@ -258,7 +251,7 @@ class Store:
         self, name: str, change: Callable[[DatasetSettings], DatasetSettings]
     ) -> DatasetSettings:
         """Store what ``change`` makes of a dataset's settings; see ``catalog.change_settings``."""
-        with self._writing(Permission.MANAGE, name) as connection:
+        with self.writing(Permission.MANAGE, name) as connection:
             before = catalog.settings_of(connection, name)
             changed = catalog.change_settings(connection, name, change)
             if (before.assigned_to, before.known) != (changed.assigned_to, changed.known):
@@ -267,28 +260,28 @@ class Store:
 
     def rename_annotator(self, dataset: str, name: str, new: str) -> None:
         """Give an annotator of a dataset another name; see ``annotators.rename``."""
-        with self._writing(Permission.MANAGE, dataset) as connection:
+        with self.writing(Permission.MANAGE, dataset) as connection:
             place = catalog.find(connection, dataset)
             annotators.rename(connection, place, name, new)
             access.follow_name(connection, place.id, name, new)
-            self._note(connection, "annotator renamed", dataset, f"{name} to {new}")
+            self.note(connection, "annotator renamed", dataset, f"{name} to {new}")
 
     def merge_annotators(self, dataset: str, name: str, into: str) -> int:
         """Merge one annotator into another one; see ``annotators.merge``."""
-        with self._writing(Permission.MANAGE, dataset) as connection:
+        with self.writing(Permission.MANAGE, dataset) as connection:
             place = catalog.find(connection, dataset)
             n_shared = annotators.merge(connection, place, name, into)
             access.follow_name(connection, place.id, name, into)
-            self._note(connection, "annotator merged", dataset, f"{name} into {into}")
+            self.note(connection, "annotator merged", dataset, f"{name} into {into}")
             return n_shared
 
     def remove_annotator(self, dataset: str, name: str) -> None:
         """Delete all that an annotator said of a dataset; see ``annotators.remove``."""
-        with self._writing(Permission.MANAGE, dataset) as connection:
+        with self.writing(Permission.MANAGE, dataset) as connection:
             place = catalog.find(connection, dataset)
             annotators.remove(connection, place, name)
             annotators.forget_copy(connection, place, name)
-            self._note(connection, "annotator deleted", dataset, name)
+            self.note(connection, "annotator deleted", dataset, name)
 
     def forget_person(self, name: str, *, keep: bool) -> Forgotten:
         """Put a pseudonym in place of a person's name everywhere; see ``forgetting.forget``.
@@ -297,14 +290,14 @@ class Store:
         """
         if name == self.actor.name:
             raise AccessError("somebody else who leads all datasets has to do this for you")
-        with self._writing(Permission.ADMINISTER) as connection:
+        with self.writing(Permission.ADMINISTER) as connection:
             forgotten = forgetting.forget(connection, name, keep=keep)
             access.note(connection, self.actor, "person forgotten", about=forgotten.pseudonym)
         return forgotten._replace(is_erased=self._database.compact())
 
     def set_person(self, dataset: str, name: str) -> None:
         """Make gold labels a person's annotations; see ``annotators.set_person``."""
-        with self._writing(Permission.MANAGE, dataset) as connection:
+        with self.writing(Permission.MANAGE, dataset) as connection:
             annotators.set_person(connection, catalog.find(connection, dataset), name)
 
     def duplicate_dataset(self, name: str, new: str) -> int:
@@ -319,7 +312,7 @@ class Store:
 
     def seal_version(self, version: str, digest: str) -> None:
         """Store the SHA-256 of a version's export, once."""
-        with self._writing(Permission.MANAGE, version) as connection:
+        with self.writing(Permission.MANAGE, version) as connection:
             catalog.seal(connection, version, digest)
 
     def delete_dataset(self, name: str) -> None:
@@ -328,16 +321,16 @@ class Store:
         def find_dataset(connection: Connection) -> DatasetRow:
             access.require(connection, self.actor, Permission.MANAGE, name)
             row = catalog.find(connection, name, delete=True)
-            self._note(connection, "dataset deleted permanently", name)
+            self.note(connection, "dataset deleted permanently", name)
             return row
 
         moves.leaving(self._database, find_dataset)
 
     def bin_dataset(self, name: str) -> None:
         """Put a dataset and its versions into the bin for 30 days; see ``moves.put_in_bin``."""
-        with self._writing(Permission.MANAGE, name) as connection:
+        with self.writing(Permission.MANAGE, name) as connection:
             moves.put_in_bin(connection, name)
-            self._note(connection, "dataset deleted", name)
+            self.note(connection, "dataset deleted", name)
 
     def binned(self) -> list[BinnedDataset]:
         """Return what is in the bin, the last deleted first."""
@@ -347,7 +340,7 @@ class Store:
 
     def restore_dataset(self, name: str, new: str | None = None) -> None:
         """Bring a dataset back out of the bin; see ``moves.restore``."""
-        with self._writing(Permission.ADMINISTER) as connection:
+        with self.writing(Permission.ADMINISTER) as connection:
             moves.restore(connection, name, new)
 
     def empty_bin(self, name: str) -> None:
@@ -355,26 +348,6 @@ class Store:
         self.require(Permission.ADMINISTER)
         moves.empty_bin(self._database, name)
         self.access.note("dataset deleted permanently", name)
-
-    # Jobs of the JSON API
-
-    def enter_api_job(self, job_id: str, dataset: str) -> None:
-        """Let a job own a dataset that was made for it; see ``api_jobs.enter``."""
-        with self._writing(Permission.MANAGE, dataset) as connection:
-            api_jobs.enter(connection, job_id, catalog.find(connection, dataset))
-
-    def api_jobs(self, ids: Collection[str] | None = None, limit: int = 1) -> list[StoredJob]:
-        """Return those of some jobs that are the API's, the newest first; see ``api_jobs.find``."""
-        with self._database.reading() as connection:
-            jobs = api_jobs.find(connection, ids, limit)
-            return [job for job in jobs if access.owns_job(connection, self.actor, job.dataset)]
-
-    def forget_api_job(self, job_id: str) -> bool:
-        """Forget a job, and delete its dataset unless people worked on it; return if it stays."""
-        self.require(Permission.ADMINISTER)
-        return not moves.leaving(
-            self._database, lambda connection: api_jobs.forget(connection, job_id)
-        )
 
     # Records
 
@@ -428,20 +401,6 @@ class Store:
 
     # Queues
 
-    def reserve(self, dataset: str, item_id: str, reviewer: str, people: int) -> tuple[str, ...]:
-        """Reserve an item unless ``people`` others have it; return those; see ``assignment``."""
-        self.require(Permission.REVIEW, dataset)
-        with self.reading(dataset, reviewer) as (connection, row, _):
-            position = items.position_of(connection, row, item_id)
-            holders = reservations.holders_of_check(connection, row, position, reviewer, people)
-            if holders is not None:
-                return holders
-            if reservations.has_reserved(connection, row, position, reviewer):
-                return ()
-        with self.reviewing(dataset, reviewer) as (connection, row):
-            position = items.position_of(connection, row, item_id)
-            return reservations.reserve(connection, row, position, reviewer, people=people)
-
     def positions_of(self, dataset: str, ids: Sequence[str]) -> list[int]:
         """Return the places in import order of the items with these ids, in the order given.
 
@@ -451,139 +410,15 @@ class Store:
         with self.reading(dataset) as (connection, row, _):
             return items.positions_of(connection, row, ids)
 
-    def assigned(self, dataset: str, share: AssignedShare, ids: Sequence[str]) -> tuple[str, ...]:
-        """Return which of these items are of somebody's share, in the order given.
-
-        Raises:
-            NotFoundError: the dataset has no item of one of these ids.
-        """
-        with self.reading(dataset) as (connection, row, _):
-            positions = items.positions_of(connection, row, ids)
-            own = assignment.positions_of_share(connection, row, share, positions)
-            return tuple(each for each, at in zip(ids, positions, strict=True) if at in own)
-
     def counts(self, dataset: str, reviewer: str) -> dict[Status, int]:
         """Return how many items are in each status under ``reviewer``, who may be unknown yet."""
         with self.reading(dataset, reviewer) as (connection, row, _):
             return catalog.counts(connection, row, reviewer)
 
-    def plan(self, dataset: str, *, away: Sequence[str] | None = None) -> PlanProgress | None:
-        """Return how far a dataset's plan is, for all people; None without one.
-
-        Who may not read what others said is told of their own part alone: see ``part``. With
-        ``away`` it is what it would be if these people were away.
-        """
-        self.require(Permission.READ, dataset)
-        with self.reading(dataset) as (connection, row, _):
-            settings = catalog.settings_of(connection, dataset)
-            if away is not None:
-                settings = settings.model_copy(update={"away": tuple(away)})
-            return assignment.progress(connection, row, settings)
-
-    def n_undecided(self, dataset: str, person: str) -> int:
-        """Return how many items a person has still to decide: of their part of a plan, or all."""
-        with self.reading(dataset, person) as (connection, row, _):
-            return blind.n_undecided(connection, row, person)
-
-    def part(self, dataset: str, person: str) -> PersonProgress | None:
-        """Return how far one person is with what the plan gives them; None without a plan.
-
-        As check items are no part of it, it would tell them to a reviewer of a dataset with some.
-        """
-        with self.reading(dataset, person) as (connection, row, _):
-            settings = catalog.settings_of(connection, dataset)
-            if settings.known:
-                access.require(connection, self.actor, Permission.READ, dataset)
-            return (
-                assignment.part_of(connection, row, settings, person) if settings.overlap else None
-            )
-
-    # Campaigns
-
-    def take_back(self, dataset: str, person: str) -> None:
-        """Let others have what a person was to finish and has not: see ``DatasetSettings.away``."""
-
-        def change(settings: DatasetSettings) -> DatasetSettings:
-            return settings.model_copy(
-                update={"away": tuple(dict.fromkeys((*settings.away, person)))}
-            )
-
-        with self._writing(Permission.MANAGE, dataset) as connection:
-            catalog.change_settings(connection, dataset, change)
-            reservations.release(connection, catalog.find(connection, dataset), person)
-            self._note(connection, "items reassigned", dataset, person)
-
-    def give_back(self, dataset: str, person: str) -> None:
-        """Let a person who was away have their part of the plan again."""
-
-        def change(settings: DatasetSettings) -> DatasetSettings:
-            away = tuple(name for name in settings.away if name != person)
-            returned = tuple(dict.fromkeys((*settings.returned, person)))
-            return settings.model_copy(update={"away": away, "returned": returned})
-
-        self.change_settings(dataset, change)
-
-    def n_held(self, dataset: str, person: str) -> int:
-        """Return how many items are reserved for a person who has not decided them."""
-        with self.reading(dataset, person) as (connection, row, _):
-            return reservations.n_held(connection, row, person)
-
-    def known_items(self, dataset: str, person: str) -> KnownItems:
-        """Return which items with known answers a person was given; no reviewer is to know."""
-        self.require(Permission.READ, dataset)
-        with self.reading(dataset, person) as (connection, row, _):
-            return campaigns.known_items(connection, row, person)
-
-    def known_ids(self, dataset: str) -> frozenset[str]:
-        """Return the ids of all items whose answer is known."""
-        self.require(Permission.READ, dataset)
-        with self.reading(dataset) as (connection, row, _):
-            return campaigns.known_ids(connection, row)
-
-    def enter(self, dataset: str, entrance: Entrance) -> None:
-        """Store that somebody has done a test, or was let in, which is for a lead to do."""
-        needed = Permission.REVIEW if entrance.attempt else Permission.MANAGE
-        with self._writing(needed, dataset) as connection:
-            row = catalog.find(connection, dataset)
-            if entrance.attempt:
-                self._check_own(row.id, entrance.reviewer)
-            else:
-                self._note(connection, "let in", dataset, entrance.reviewer)
-            campaigns.enter(connection, row, entrance)
-
-    def entered(self, dataset: str) -> tuple[Entrance, ...]:
-        """Return who has done a test or was let in."""
-        with self.reading(dataset) as (connection, row, sight):
-            entrances = campaigns.entered(connection, row)
-            return tuple(test for test in entrances if sight.concerns(test.reviewer))
-
-    def confirm_read(self, dataset: str, person: str, version: int) -> None:
-        """Store that a person has read a version of the guidelines; the first time counts."""
-        with self.reviewing(dataset, person) as (connection, row):
-            campaigns.confirm_read(connection, row, person, version)
-
-    def readings(self, dataset: str) -> tuple[ReadGuidelines, ...]:
-        """Return who has confirmed having read which version of the guidelines, and when."""
-        with self.reading(dataset) as (connection, row, sight):
-            readings = campaigns.readings(connection, row)
-            return tuple(reading for reading in readings if sight.concerns(reading.reviewer))
-
-    def last_active(self, dataset: str) -> dict[str, datetime]:
-        """Return when each person has last done anything to an item."""
-        with self.reading(dataset) as (connection, row, sight):
-            times = campaigns.last_active(connection, row)
-            return {person: at for person, at in times.items() if sight.concerns(person)}
-
     def n_operations(self, dataset: str) -> int:
         """Return how many operations all reviews of a dataset hold; it grows with every edit."""
         with self.reading(dataset) as (connection, row, _):
             return catalog.n_operations(connection, row)
-
-    def finished(self, dataset: str) -> tuple[FinishedItem, ...]:
-        """Return which items each person finished, when and how fast; see ``assignment``."""
-        with self.reading(dataset) as (connection, row, sight):
-            items_done = assignment.finished(connection, row)
-            return tuple(item for item in items_done if sight.concerns(item.annotator))
 
     def labels(self, dataset: str, reviewer: str | None = None) -> tuple[str, ...]:
         """Return the span labels in use in a dataset, or in one person's reviews of it.
@@ -614,31 +449,13 @@ class Store:
         with self.reading(dataset) as (connection, row, _):
             return reviews.suggestions_seen(connection, row)
 
-    def note_look(self, dataset: str, item_id: str, reviewer: str) -> None:
-        """Store that a person sees what others marked in an item which they have not finished."""
-        with self.reading(dataset, reviewer) as (connection, row, _):
-            position = items.position_of(connection, row, item_id)
-            if looks.is_noted(connection, row, position, reviewer):
-                return
-        with self.reviewing(dataset, reviewer) as (connection, row):
-            looks.note(connection, row, items.position_of(connection, row, item_id), reviewer)
-
-    def looks(self, dataset: str) -> frozenset[tuple[str, str]]:
-        """Return which reviews were made after looking, by the item's id and the reviewer.
-
-        That is no mark of anybody: whoever may read the dataset may know it.
-        """
-        self.require(Permission.READ, dataset)
-        with self.reading(dataset) as (connection, row, _):
-            return looks.of_dataset(connection, row)
-
     def apply(
         self, dataset: str, item_id: str, reviewer: str, writes: Sequence[SentOperation]
     ) -> WriteReply:
         """Append a session's operations to a review's log; see ``reviews.apply``."""
         authors = {write.author for write in writes if write.author is not None}
         needed = Permission.ADJUDICATE if authors else Permission.REVIEW
-        with self._writing(needed, dataset) as connection:
+        with self.writing(needed, dataset) as connection:
             row = catalog.find(connection, dataset)
             for author in authors or {reviewer}:
                 self._check_own(row.id, author)

@@ -20,6 +20,7 @@ from spanlab.people.logins import COOKIE
 from spanlab.schema import Annotation, AnnotatorKind, Question, Role
 from spanlab.storage import Store
 from spanlab.testing import InBackground
+from spanlab.worklists import check_items, plans
 
 DATASET = "campaign"
 OVERLAP = 2  # people who finish each item
@@ -163,9 +164,9 @@ class Campaign:
 
     def check(self, rounds: int) -> None:
         """Check that nothing was lost, and that no item went beyond its overlap."""
-        finished = self.store.finished(DATASET)
+        finished = plans.finished(self.store, DATASET)
         people: dict[str, set[str]] = {}
-        known = self.store.known_ids(DATASET)  # everybody may get these
+        known = check_items.check_ids(self.store, DATASET)  # everybody may get these
         for done in finished:
             if done.item_id not in known:
                 people.setdefault(done.item_id, set()).add(done.annotator)

@@ -29,7 +29,7 @@ from serving import PATIENCE, Server, patient
 from spanlab.people.entrance import change_known
 from spanlab.schema import Annotation, AnnotatorKind, Record, Span
 from spanlab.storage import Store
-from spanlab.worklists import drawing
+from spanlab.worklists import check_items, drawing
 
 pytestmark = pytest.mark.browser
 
@@ -290,7 +290,7 @@ def _check_known(server: Server, watch: _Watch) -> None:
     """See that known items were among the others, and not at the beginning."""
     with Store.open(server.settings) as store:
         items = [drawing.item_of(store, "ours", "Nora", name) for name in watch.walked]
-        given = {item.item_id for item in store.known_items("ours", "Nora").given}
+        given = {item.item_id for item in check_items.given_to(store, "ours", "Nora").given}
     assert given == {item for item in items if item.startswith("known-")}
     assert len(given) > TEST
     assert items[TEST].startswith("plain-")

@@ -10,6 +10,7 @@ from driving import Desk, suggested
 from playwright.sync_api import expect
 
 from spanlab.schema import LABEL_SETS, Item, Record, SpanLabel, Status
+from spanlab.worklists import entrances
 
 pytestmark = pytest.mark.browser
 
@@ -122,7 +123,9 @@ def test_guidelines_are_shown_at_the_first_item_and_by_key_as_harmless_markdown(
     assert here.texts("a") == ["one"]
     done = here.store.record(here.dataset, "a").annotations[-1]
     assert done.guidelines == 1
-    assert [(who, version) for who, version, _ in here.store.readings(here.dataset)] == [("Ada", 1)]
+    assert [(who, version) for who, version, _ in entrances.readings(here.store, here.dataset)] == [
+        ("Ada", 1)
+    ]
     here.page.reload()
     here.wait_for("b")
     expect(sheet).to_be_hidden()

@@ -12,6 +12,7 @@ from serving import arrive, patient
 
 from spanlab.measure.sample import measurement_queue, plan_measurement
 from spanlab.schema import Item, MeasurementPlan, Record, Status
+from spanlab.worklists import plans
 
 pytestmark = pytest.mark.browser
 
@@ -72,7 +73,7 @@ def test_the_time_of_an_item_is_measured_until_done_with_pauses_cut(desk: Sit) -
     here.page.evaluate("later += 1_000_000")
     here.press("Enter")
     here.settle()
-    (done,) = here.store.finished(here.dataset)
+    (done,) = plans.finished(here.store, here.dataset)
     assert done.item_id == "en-1"
     assert done.seconds is not None
     assert 20 + 60 <= done.seconds < 1_000

@@ -30,6 +30,7 @@ from spanlab.review.writes import AddedEvidence, add_evidence
 from spanlab.schema import ADJUDICATED, Annotation, AnnotatorKind, Item, Record, Role, Span
 from spanlab.storage import Store
 from spanlab.storage.datasets import copy_as_gold, summary_of
+from spanlab.worklists import check_items, entrances, plans
 
 ANSWER = "0123456789"
 TODAY = date(2026, 3, 20)
@@ -92,7 +93,7 @@ def test_the_lead_sees_what_each_has_left_how_well_they_mark_and_whom_to_remind(
     assert share is not None
     mine = [n for n in range(6) if share.has(8 + n)]
     _mark(store, f"item {mine[0]}", "Ada", 0, 5)
-    store.confirm_read("d", "Ada", 1)
+    entrances.confirm_read(store, "d", "Ada", 1)
     found = oversee(store, "d")
     ada, ben, cleo = found.people
     assert found.plan is not None
@@ -112,7 +113,7 @@ def test_the_lead_sees_what_each_has_left_how_well_they_mark_and_whom_to_remind(
     before = describe_leaving(store, "d", "Ben")
     assert "4 items of Ben, assigned and not finished" in before
     assert "finished counts (0 items)" in before
-    store.take_back("d", "Ben")
+    plans.take_back(store, "d", "Ben")
     after = oversee(store, "d")
     assert sum(who.left or 0 for who in after.people) == 11
     assert after.people[1].warning.startswith("left")
@@ -181,15 +182,15 @@ def test_an_annotator_is_scored_by_what_they_may_not_see_and_leads_nothing(store
         assert mine.record("d", item).annotations == ()
         _mark(mine, item, "Ada", 2, 6)
     assert entrance_of(mine, "d", "Ada").score == 1.0
-    mine.confirm_read("d", "Ada", 1)
+    entrances.confirm_read(mine, "d", "Ada", 1)
     for refused in (
         lambda: oversee(mine, "d"),
         lambda: let_in(mine, "d", "Ada"),
-        lambda: mine.take_back("d", "Ben"),
-        lambda: mine.known_items("d", "Ada"),
+        lambda: plans.take_back(mine, "d", "Ben"),
+        lambda: check_items.given_to(mine, "d", "Ada"),
         lambda: known_items(mine, "d", "Ben"),
-        lambda: mine.part("d", "Ada"),
-        lambda: mine.confirm_read("d", "Ben", 1),
+        lambda: plans.part(mine, "d", "Ada"),
+        lambda: entrances.confirm_read(mine, "d", "Ben", 1),
         lambda: change_known(mine, "d", None),
     ):
         with pytest.raises(AccessError):
@@ -215,7 +216,7 @@ def test_known_answers_adjudication_and_export_go_together(store: Store) -> None
     store.change_settings(
         "d", lambda now: now.model_copy(update={"overlap": 2, "assigned_to": ("Ada", "Ben")})
     )
-    before = store.plan("d")
+    before = plans.plan(store, "d")
     for person in ("Ada", "Ben"):
         _mark(store, "item 0", person, 0, 4)
         _mark(store, "known 0", person, 2, 6)
@@ -223,8 +224,8 @@ def test_known_answers_adjudication_and_export_go_together(store: Store) -> None
     done = SentOperation("lead", 2, 1, FinishItem(), author="Lena")
     assert not store.apply("d", "item 0", ADJUDICATED, [decided, done]).refused
     # A decision is no known answer: the item stays in the plan, and others still review it.
-    assert store.known_ids("d") == {f"known {n}" for n in range(8)}
-    after = store.plan("d")
+    assert check_items.check_ids(store, "d") == {f"known {n}" for n in range(8)}
+    after = plans.plan(store, "d")
     assert before is not None
     assert after is not None
     assert after.needed == before.needed == 12
@@ -241,17 +242,17 @@ def test_whose_labels_the_known_answers_are_is_for_the_lead_to_say(store: Store)
     _mark(store, "item 0", "Lena", 0, 4)
     assert copy_as_gold(store, "d", "Lena", "known") == 1
     change_known(store, "d", {"labels": "known"})
-    assert store.known_ids("d") == {"item 0"}
+    assert check_items.check_ids(store, "d") == {"item 0"}
     store.rename_annotator("d", "known", "by Lena")
-    assert store.known_ids("d") == {"item 0"}
+    assert check_items.check_ids(store, "d") == {"item 0"}
     change_known(store, "d", {"labels": "gold,by Lena"})
-    assert len(store.known_ids("d")) == 9
+    assert len(check_items.check_ids(store, "d")) == 9
     old = store.settings("d").known
     assert old is not None
     store.change_settings(  # as 1.0 stored it
         "d", lambda now: now.model_copy(update={"known": old.model_copy(update={"labels": ()})})
     )
-    assert len(store.known_ids("d")) == 9
+    assert len(check_items.check_ids(store, "d")) == 9
 
 
 def test_who_does_not_review_sees_all_and_who_does_when_all_is_decided(store: Store) -> None:

@@ -27,10 +27,10 @@ from spanlab.schema import (
     Role,
     Status,
 )
-from spanlab.storage import Store
+from spanlab.storage import Store, api_jobs
 from spanlab.storage.access import _LOG_OPENED, rewrite_log
-from spanlab.storage.campaigns import Entrance
-from spanlab.worklists import drawing, paging
+from spanlab.worklists import check_items, drawing, entrances, looks, paging, plans
+from spanlab.worklists.entrances import Entrance
 
 MakeRecord = Callable[..., Record]
 Call = Callable[[Store, str], object]
@@ -69,9 +69,12 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "record": (_SEE, lambda store, name: store.record(name, "a")),
     "records_at": (_SEE, lambda store, name: store.records_at(name, [0])),
     "suggestions_seen": (_READ, lambda store, name: store.suggestions_seen(name)),
-    "looks": (_READ, lambda store, name: store.looks(name)),
-    "note_look": (_REVIEW, lambda store, name: store.note_look(name, "a", "Anna")),
-    "assigned": (_SEE, lambda store, name: store.assigned(name, AssignedShare(0, 1, 1), ["a"])),
+    "looks.looked_at": (_READ, looks.looked_at),
+    "looks.note_look": (_REVIEW, lambda store, name: looks.note_look(store, name, "a", "Anna")),
+    "plans.assigned": (
+        _SEE,
+        lambda store, name: plans.assigned(store, name, AssignedShare(0, 1, 1), ["a"]),
+    ),
     "drawing.n_left": (_SEE, lambda store, name: drawing.n_left(store, name, "Anna")),
     "paging.page": (_SEE, lambda store, name: paging.page(store, name, _ANNA)),
     "paging.neighbour": (_SEE, lambda store, name: paging.neighbour(store, name, _ANNA, "a")),
@@ -79,22 +82,22 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "paging.positions": (_SEE, lambda store, name: paging.positions(store, name, _ANNA)),
     "positions_of": (_SEE, lambda store, name: store.positions_of(name, ["a"])),
     "counts": (_SEE, lambda store, name: store.counts(name, "Anna")),
-    "plan": (_READ, lambda store, name: store.plan(name)),
-    "part": (_SEE, lambda store, name: store.part(name, "Anna")),
+    "plans.plan": (_READ, plans.plan),
+    "plans.part": (_SEE, lambda store, name: plans.part(store, name, "Anna")),
     "n_operations": (_SEE, lambda store, name: store.n_operations(name)),
-    "finished": (_SEE, lambda store, name: store.finished(name)),
+    "plans.finished": (_SEE, plans.finished),
     "labels": (_SEE, lambda store, name: store.labels(name)),
     "review": (_SEE, lambda store, name: store.review(name, "a", "Anna")),
     "sight": (_READ, lambda store, name: store.sight(name)),
     "seen_by": (_READ, lambda store, name: store.seen_by(name, "Anna")),
-    "n_undecided": (_SEE, lambda store, name: store.n_undecided(name, "Anna")),
+    "plans.n_undecided": (_SEE, lambda store, name: plans.n_undecided(store, name, "Anna")),
     "own_name": (_SEE, lambda store, name: store.own_name(name)),
-    "n_held": (_SEE, lambda store, name: store.n_held(name, "Anna")),
-    "known_items": (_READ, lambda store, name: store.known_items(name, "Anna")),
-    "known_ids": (_READ, lambda store, name: store.known_ids(name)),
-    "entered": (_SEE, lambda store, name: store.entered(name)),
-    "readings": (_SEE, lambda store, name: store.readings(name)),
-    "last_active": (_SEE, lambda store, name: store.last_active(name)),
+    "plans.n_held": (_SEE, lambda store, name: plans.n_held(store, name, "Anna")),
+    "check_items.given_to": (_READ, lambda store, name: check_items.given_to(store, name, "Anna")),
+    "check_items.check_ids": (_READ, check_items.check_ids),
+    "entrances.entered": (_SEE, entrances.entered),
+    "entrances.readings": (_SEE, entrances.readings),
+    "entrances.last_active": (_SEE, entrances.last_active),
     "drawing.draw": (_REVIEW, lambda store, name: drawing.draw(store, name, "Anna")),
     "drawing.is_drawn": (_SEE, lambda store, name: drawing.is_drawn(store, name, "Anna")),
     "drawing.draw_next": (_REVIEW, lambda store, name: drawing.draw_next(store, name, _ANNA)),
@@ -111,13 +114,17 @@ METHODS: dict[str, tuple[Permission, Call]] = {
         _REVIEW,
         lambda store, name: drawing.give_test(store, name, "Anna", 1, 0),
     ),
-    "enter": (_MANAGE, lambda store, name: store.enter(name, _LET_IN)),
-    "confirm_read": (_REVIEW, lambda store, name: store.confirm_read(name, "Anna", 1)),
-    "take_back": (_MANAGE, lambda store, name: store.take_back(name, "Ben")),
-    "give_back": (_MANAGE, lambda store, name: store.give_back(name, "Ben")),
-    "reserve": (_REVIEW, lambda store, name: store.reserve(name, "a", "Anna", 2)),
+    "entrances.enter": (_MANAGE, lambda store, name: entrances.enter(store, name, _LET_IN)),
+    "entrances.confirm_read": (
+        _REVIEW,
+        lambda store, name: entrances.confirm_read(store, name, "Anna", 1),
+    ),
+    "plans.take_back": (_MANAGE, lambda store, name: plans.take_back(store, name, "Ben")),
+    "plans.give_back": (_MANAGE, lambda store, name: plans.give_back(store, name, "Ben")),
+    "plans.reserve": (_REVIEW, lambda store, name: plans.reserve(store, name, "a", "Anna", 2)),
     "reading": (_SEE, lambda store, name: _enter(store.reading(name))),
     "reviewing": (_REVIEW, lambda store, name: _enter(store.reviewing(name, "Anna"))),
+    "writing": (_MANAGE, lambda store, name: _enter(store.writing(_MANAGE, name))),
     "apply": (_REVIEW, lambda store, name: store.apply(name, "a", "Anna", [])),
     "require": (_READ, lambda store, name: store.require(_READ, name)),
     "set_person": (_MANAGE, lambda store, name: store.set_person(name, "Ben")),
@@ -131,19 +138,20 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "seal_version": (_MANAGE, lambda store, name: store.seal_version(f"{name}@one", "ab")),
     "revise_item": (_MANAGE, lambda store, name: store.revise_item(name, "a", _REVISED)),
     "import_records": (_MANAGE, lambda store, name: store.import_records(name, [])),
-    "enter_api_job": (_MANAGE, lambda store, name: store.enter_api_job("0" * 32, name)),
+    "api_jobs.enter": (_MANAGE, lambda store, name: api_jobs.enter(store, "0" * 32, name)),
     "rename_dataset": (_MANAGE, lambda store, name: store.rename_dataset(name, name)),
     "bin_dataset": (_MANAGE, lambda store, name: store.bin_dataset(name)),
     "binned": (_ALL, lambda store, name: store.binned()),
     "restore_dataset": (_ALL, lambda store, name: store.restore_dataset(name)),
-    "forget_api_job": (_ALL, lambda store, name: store.forget_api_job("0" * 32)),
+    "api_jobs.forget": (_ALL, lambda store, name: api_jobs.forget(store, "0" * 32)),
     "duplicate_dataset": (_ALL, lambda store, name: store.duplicate_dataset(name, "copy")),
     "delete_dataset": (_MANAGE, lambda store, name: store.delete_dataset(name)),
     "empty_bin": (_ALL, lambda store, name: store.empty_bin(name)),
     "forget_person": (_ALL, lambda store, name: _forget_guest(store)),
 }
 # Which show nothing, or nothing of what somebody may not see, to whom it may be.
-ANYBODYS = {"open", "close", "ping", "acting_as", "datasets", "api_jobs", "may"}
+ANYBODYS = {"open", "close", "ping", "acting_as", "datasets", "api_jobs.find", "may"}
+ANYBODYS |= {"note", "plans.plan_of", "looks.looks_in_words"}  # after a check by another one
 
 
 @pytest.fixture
@@ -169,7 +177,7 @@ def test_every_method_of_the_store_and_function_on_lists_says_who_may_call_it() 
     public = {name for name in methods if not name.startswith("_")} | {"open"}
     public |= {
         f"{module.__name__.rpartition('.')[2]}.{name}"
-        for module in (drawing, paging)
+        for module in (api_jobs, check_items, drawing, entrances, looks, paging, plans)
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__
         and not name.startswith("_")
@@ -270,8 +278,8 @@ def test_who_reviews_blind_sees_nothing_of_others_however_they_ask(
 
 def test_what_is_hidden_from_a_reviewer_is_in_no_methods_answer(filled: Store) -> None:
     filled.apply("ours", "b", "Ben", [SentOperation("s", 1, 0, _DONE)])
-    filled.enter("ours", _LET_IN)
-    filled.confirm_read("ours", "Ben", 1)
+    entrances.enter(filled, "ours", _LET_IN)
+    entrances.confirm_read(filled, "ours", "Ben", 1)
     filled.change_settings("ours", lambda old: old.model_copy(update={"always_blind": True}))
     anna = _anna(filled, Role.ANNOTATOR)
     hiding = anna.acting_as(anna.actor, hides=True)

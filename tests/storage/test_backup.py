@@ -24,8 +24,8 @@ from spanlab.oplog.operations import SentOperation, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, QueueQuery, Record, Role, Status
 from spanlab.schema.memory import MemoryEntry
 from spanlab.storage import Store
-from spanlab.storage.campaigns import Entrance
-from spanlab.worklists import drawing, paging
+from spanlab.worklists import check_items, drawing, entrances, paging, plans
+from spanlab.worklists.entrances import Entrance
 
 MakeRecord = Callable[..., Record]
 _STORED = Path(__file__).parent / "stored" / "spanlab-0016.db.gz"
@@ -52,9 +52,11 @@ def test_a_backup_restores_everything_on_the_other_database_and_back(
     reviewed: Settings, empty: Settings, tmp_path: Path
 ) -> None:
     with Store.open(reviewed) as store:
-        store.confirm_read("samples", "Ann", 1)
-        store.enter("samples", Entrance("Ann", 1, 0.7, passed=True, at=datetime.now(UTC)))
-        store.take_back("samples", "Ben")
+        entrances.confirm_read(store, "samples", "Ann", 1)
+        entrances.enter(
+            store, "samples", Entrance("Ann", 1, 0.7, passed=True, at=datetime.now(UTC))
+        )
+        plans.take_back(store, "samples", "Ben")
         gold = {"kind": AnnotatorKind.GOLD, "annotator": "right"}
         said = store.record("d", next(store.records("d")).item.id)
         store.save_annotations("d", [(said.item.id, Annotation.model_validate(gold))])
@@ -102,11 +104,11 @@ def _everything(settings: Settings) -> object:
                 if annotation.kind != "detector"
             ],
             [store.n_operations(name) for name in names],
-            [(store.entered(name), store.readings(name)) for name in names],
-            [store.known_items(name, "Zoe") for name in names],
+            [(entrances.entered(store, name), entrances.readings(store, name)) for name in names],
+            [check_items.given_to(store, name, "Zoe") for name in names],
             [
                 drawing.handle_of(store, "d", "Zoe", item.item_id)
-                for item in store.known_items("d", "Zoe").given
+                for item in check_items.given_to(store, "d", "Zoe").given
             ],
             [
                 paging.positions(store, name, QueueQuery(reviewer="anna", text=word))

@@ -12,8 +12,8 @@ from spanlab.base.errors import UsageError
 from spanlab.oplog.operations import FinishItem, SentOperation, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, KnownAnswers, QueueQuery, Record, Status
 from spanlab.storage import Store
-from spanlab.storage.campaigns import Entrance
-from spanlab.worklists import drawing, paging
+from spanlab.worklists import check_items, drawing, entrances, paging, plans
+from spanlab.worklists.entrances import Entrance
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -47,7 +47,7 @@ def test_a_test_is_given_once_and_another_try_has_other_items(
     for _ in range(2):
         drawing.give_test(store, "d", "Ada", 1, 3)
     drawing.give_test(store, "d", "Ada", 2, 3)
-    found = store.known_items("d", "Ada")
+    found = check_items.given_to(store, "d", "Ada")
     first, second = ({each.item_id for each in found.test(n)} for n in (1, 2))
     assert (len(first), len(second), len(first | second), found.hidden) == (3, 3, 6, ())
     with pytest.raises(UsageError, match=r"a test needs 3 items .* has 1"):
@@ -55,12 +55,12 @@ def test_a_test_is_given_once_and_another_try_has_other_items(
     at = datetime(2026, 3, 2, tzinfo=UTC)
     failed = Entrance("Ada", 1, 0.25, passed=False, at=at)
     for entrance in (failed, Entrance("Ada", 1, 0.9, passed=True, at=at)):  # the first one stays
-        store.enter("d", entrance)
-    store.enter("d", Entrance("Ada", 0, None, passed=True, at=at))
-    assert store.entered("d") == (Entrance("Ada", 0, None, passed=True, at=at), failed)
+        entrances.enter(store, "d", entrance)
+    entrances.enter(store, "d", Entrance("Ada", 0, None, passed=True, at=at))
+    assert entrances.entered(store, "d") == (Entrance("Ada", 0, None, passed=True, at=at), failed)
     for version in (1, 2, 2):
-        store.confirm_read("d", "Ada", version)
-    assert [each[:2] for each in store.readings("d")] == [("Ada", 1), ("Ada", 2)]
+        entrances.confirm_read(store, "d", "Ada", version)
+    assert [each[:2] for each in entrances.readings(store, "d")] == [("Ada", 1), ("Ada", 2)]
     store.delete_dataset("d")
 
 
@@ -82,10 +82,10 @@ def test_what_somebody_who_left_has_not_finished_goes_to_others_and_no_item_beyo
     before = {person: offered(person) for person in people}
     for item in before["Ben"][:4]:
         _decide(store, item, "Ben")
-    store.take_back("d", "Ben")
+    plans.take_back(store, "d", "Ben")
     assert store.settings("d").away == ("Ben",)
     assert offered("Ben") == []
-    plan_now = store.plan("d")
+    plan_now = plans.plan(store, "d")
     assert plan_now is not None
     ben = plan_now.of("Ben")
     assert ben is not None
@@ -95,11 +95,11 @@ def test_what_somebody_who_left_has_not_finished_goes_to_others_and_no_item_beyo
         assert set(before[person]) <= set(offered(person))
         for item in offered(person)[:9]:
             _decide(store, item, person)
-    store.give_back("d", "Ben")  # and comes again: what others have done for him is done
+    plans.give_back(store, "d", "Ben")  # and comes again: what others have done for him is done
     for person in people:
         for item in offered(person):
-            assert not store.reserve("d", item, person, people=2)
+            assert not plans.reserve(store, "d", item, person, people=2)
             _decide(store, item, person)
-    done = Counter(item for _, item, *_ in store.finished("d"))
+    done = Counter(item for _, item, *_ in plans.finished(store, "d"))
     assert set(done.values()) == {2}
     assert len(done) == 24

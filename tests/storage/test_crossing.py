@@ -66,10 +66,11 @@ from spanlab.schema import (
 )
 from spanlab.scoring.annotators import compare_dataset, list_items, open_record
 from spanlab.scoring.votes import vote_dataset
-from spanlab.storage import Store
+from spanlab.storage import Store, api_jobs
 from spanlab.storage.datasets import copy_as_gold, rename_annotator
 from spanlab.systems.safe.results import reasoning_results
 from spanlab.systems.veritrail.stages import error_stages
+from spanlab.worklists import plans
 
 SECRET = "SECRET"  # what others said of the dataset that Anna is in
 ELSEWHERE = "ELSEWHERE"  # what is in no place of hers
@@ -235,8 +236,8 @@ EVERYBODYS: dict[str, Attempt] = {
     "uses a program": lambda mine: use("x", actor=mine.actor),
     "drops a program": lambda mine: unuse("ucsc", actor=mine.actor),
     "imports a program": lambda mine: take(FILE, actor=mine.actor),
-    "sees the API's jobs": lambda mine: mine.api_jobs(limit=9),
-    "forgets a job of the API": lambda mine: mine.forget_api_job("0" * 32),
+    "sees the API's jobs": lambda mine: api_jobs.find(mine, limit=9),
+    "forgets a job of the API": lambda mine: api_jobs.forget(mine, "0" * 32),
     # Roles, keys, invitations, the log
     "leads all": lambda mine: mine.access.grant("Anna", Role.LEAD),
     "leads elsewhere": lambda mine: mine.access.grant("Anna", Role.LEAD, "theirs"),
@@ -268,8 +269,8 @@ BLIND: dict[str, Attempt] = {  # beside these, an annotator who reviews blind
     "reads the record": lambda mine: open_record(mine, "ours", "a"),
     "reads as Ben in a store for Ben": lambda mine: mine.seen_by("ours", BEN).record("ours", "a"),
     "reads labels": lambda mine: review.labels(mine, "ours", QueueQuery(reviewer="Anna")),
-    "reads who has finished what": lambda mine: mine.finished("ours"),
-    "reads how far others are with the plan": lambda mine: mine.plan("ours"),
+    "reads who has finished what": lambda mine: plans.finished(mine, "ours"),
+    "reads how far others are with the plan": lambda mine: plans.plan(mine, "ours"),
     "reads the list of datasets": lambda mine: mine.datasets(versions=True),
     "reads a measurement": lambda mine: read_measured(mine, "ours"),
     "measures": lambda mine: measure(mine, "ours"),
@@ -313,7 +314,7 @@ CHANGES: dict[str, Attempt] = {  # what is for leads of the dataset
 REVIEWS: dict[str, Attempt] = {  # what is for who reviews
     "reviews": _writes(_write("ours", "Anna")),
     "adds evidence": lambda mine: add_evidence(mine, "ours", "a", AddedEvidence(text="x")),
-    "reserves": lambda mine: mine.reserve("ours", "a", "Anna", 2),
+    "reserves": lambda mine: plans.reserve(mine, "ours", "a", "Anna", 2),
 }
 BY_ROLE: dict[Role, dict[str, Attempt]] = {
     Role.ANNOTATOR: {**EVERYBODYS, **BLIND, **CHANGES},

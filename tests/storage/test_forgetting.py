@@ -15,9 +15,10 @@ from spanlab.oplog.operations import AddSpan, CommentSpan, SentOperation, SetSta
 from spanlab.people.forgetting import forget_person
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Role, Status
 from spanlab.storage import Store
-from spanlab.storage.campaigns import Entrance
 from spanlab.storage.datasets import copy_as_gold, digest_of
 from spanlab.storage.tables import metadata
+from spanlab.worklists import entrances
+from spanlab.worklists.entrances import Entrance
 
 MakeRecord = Callable[..., Record]
 NAME, SUBJECT, EMAIL = "Quillfeather", "oidc:quill-7", "quill@example.org"
@@ -37,8 +38,8 @@ def campaign(store: Store, record: MakeRecord, said: Callable[..., Annotation]) 
     store.access.grant(EMAIL, Role.LEAD)
     values = {"overlap": 2, "assigned_to": (NAME, "Ben")}
     store.change_settings("ours", lambda settings: settings.model_copy(update=values))
-    store.confirm_read("ours", NAME, 1)
-    store.enter("ours", Entrance(NAME, 1, 0.7, passed=True, at=datetime.now(UTC)))
+    entrances.confirm_read(store, "ours", NAME, 1)
+    entrances.enter(store, "ours", Entrance(NAME, 1, 0.7, passed=True, at=datetime.now(UTC)))
     for number, (dataset, item) in enumerate((("ours", "a"), ("ours", "b"), ("gone", "a"))):
         writes = [
             SentOperation(f"s{number}", 1, 0, AddSpan(span="x", start=0, end=3)),

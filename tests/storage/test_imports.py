@@ -16,7 +16,7 @@ from spanlab.base.settings import Settings
 from spanlab.oplog.operations import SentOperation, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Status
 from spanlab.storage import Store
-from spanlab.worklists import paging
+from spanlab.worklists import paging, plans
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -230,7 +230,7 @@ def test_an_item_is_revised_until_somebody_annotates_or_opens_it(store: Store, s
     """As where spans of a trace come late; it is searched for by its new words then."""
     store.import_records("d", [Record(item=Item(id=n, answer="Old words.")) for n in "abc"])
     store.save_annotations("d", [("b", said("offline"))])
-    store.reserve("d", "c", "Ann", 2)
+    plans.reserve(store, "d", "c", "Ann", 2)
     new = {name: Item(id=f"{name}-1", lang="fr", answer="Other text.") for name in "abc"}
     revised = [store.revise_item("d", name, item) for name, item in new.items()]
     assert revised == [True, False, False]

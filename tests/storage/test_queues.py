@@ -15,7 +15,7 @@ from spanlab.review import queue as review
 from spanlab.schema import Annotation, AnnotatorKind, KnownAnswers, QueueQuery, Record, Status
 from spanlab.storage import Store
 from spanlab.storage.tables import datasets, known_given, queue_items, queues, reservations
-from spanlab.worklists import drawing, paging
+from spanlab.worklists import check_items, drawing, paging, plans
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -70,7 +70,7 @@ def test_a_list_has_known_items_at_fixed_places_among_a_persons_part(
     for number, place in enumerate(places):
         assert abs(place - 4 * number) <= 6
     assert places[0] > 0
-    assert {item.item_id for item in store.known_items("d", "Ada").hidden} == {
+    assert {item.item_id for item in check_items.given_to(store, "d", "Ada").hidden} == {
         names[place] for place in places
     }
     assert len(set(drawn.values())) == len(drawn)
@@ -144,7 +144,7 @@ def test_what_changes_is_drawn_anew_behind_what_a_person_has_seen(
     share = store.settings("d").share_of("Ada")
     assert share is not None
     fresh = [name for name in list(mine)[12:] if name.startswith("item")]
-    assert store.assigned("d", share, fresh) == tuple(fresh)
+    assert plans.assigned(store, "d", share, fresh) == tuple(fresh)
     assert not {name for name in theirs if name.startswith("item")} & set(fresh)
     _plan(store, away=("Ada",))
     assert list(_drawn(store)) == names[:12]
@@ -206,13 +206,13 @@ def test_what_was_seen_before_there_were_lists_stands_first(
     names = list(_drawn(store))
     assert names[:3] == ["item 3", "item 9", "item 12"]
     assert len(_known_in(names[:6])) <= 1  # what was due before is not made up for
-    known = {item.item_id for item in store.known_items("d", "Ada").given}
+    known = {item.item_id for item in check_items.given_to(store, "d", "Ada").given}
     with store.database.writing() as connection:
         for table in (queues, queue_items):
             connection.execute(delete(table))
     again = list(_drawn(store))
     assert set(again) == set(names)
-    assert {item.item_id for item in store.known_items("d", "Ada").given} == known
+    assert {item.item_id for item in check_items.given_to(store, "d", "Ada").given} == known
 
 
 def test_a_list_goes_with_its_persons_name(store: Store, record: MakeRecord, said: Say) -> None:
@@ -243,7 +243,7 @@ def test_an_item_of_a_sample_with_a_known_answer_is_in_a_list_once(
             names = _listed(store, QueueQuery(reviewer=person, listed=True, limit=1000))
             assert len(names) == len(set(names))
             assert set(sample) <= set(names)
-            given = {item.item_id for item in store.known_items("d", person).given}
+            given = {item.item_id for item in check_items.given_to(store, "d", person).given}
             assert given == {f"known {n}" for n in range(12)}
 
 
@@ -309,7 +309,7 @@ def test_shares_are_even_to_one_item_with_check_items_at_any_places(
     assert {len(_known_in(names)) for names in lists.values()} == {4}
     given = Counter(name for names in lists.values() for name in names if name[0] == "i")
     assert given == dict.fromkeys((name for name in names if name[0] == "i"), 2)
-    plan_now = store.plan("d")
+    plan_now = plans.plan(store, "d")
     assert plan_now is not None
     assert [person.assigned for person in plan_now.people] == [40] * 3
     assert plan_now.needed == 120
@@ -320,7 +320,7 @@ def test_shares_are_even_to_one_item_with_check_items_at_any_places(
     assert {len(names) - len(_known_in(names)) for names in grown.values()} == {54}
     for person, names in lists.items():  # an item stays whose it is
         assert {name for name in names if name[0] == "i"} <= set(grown[person])
-    plan_now = store.plan("d")
+    plan_now = plans.plan(store, "d")
     assert plan_now is not None
     assert [person.assigned for person in plan_now.people] == [54] * 3
 
@@ -363,7 +363,7 @@ def test_who_leaves_keeps_what_they_did_and_no_check_item_beside_it(
         _decide(store, name)
     _plan(store, away=("Ada",))
     assert list(_drawn(store)) == names[:first]
-    assert store.known_items("d", "Ada").given == ()
+    assert check_items.given_to(store, "d", "Ada").given == ()
 
 
 def test_what_is_skipped_is_not_said_to_need_a_second_annotator(

@@ -34,7 +34,7 @@ from spanlab.schema import (
 from spanlab.schema.progress import PersonProgress
 from spanlab.storage import Store
 from spanlab.storage.engine import Database
-from spanlab.worklists import paging
+from spanlab.worklists import paging, plans
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -70,29 +70,29 @@ def test_an_item_goes_to_as_many_people_as_it_is_to_however_many_ask_at_once(
 
     def ask(number: int) -> tuple[str, ...]:
         asking.wait()
-        return planned.reserve("d", "c", f"person {number}", people=2)
+        return plans.reserve(planned, "d", "c", f"person {number}", people=2)
 
     with ThreadPoolExecutor(6) as threads:
         assert list(threads.map(ask, range(6))).count(()) == 2
     holders = [f"person {n}" for n in range(6) if "c" in _offered(planned, f"person {n}")]
     assert len(holders) == 2
-    assert not any(planned.reserve("d", "c", holder, people=2) for holder in holders)
-    assert planned.reserve("d", "c", "Ada", people=2) == tuple(holders)
+    assert not any(plans.reserve(planned, "d", "c", holder, people=2) for holder in holders)
+    assert plans.reserve(planned, "d", "c", "Ada", people=2) == tuple(holders)
 
 
 def test_a_reservation_counts_until_its_holder_has_decided(planned: Store) -> None:
     """One who has finished counts as that and not twice; what is skipped is free again."""
-    assert not planned.reserve("d", "a", "Ada", people=2)
-    assert planned.reserve("d", "a", "Ben", people=2) == ("Ada", "Zoe")
+    assert not plans.reserve(planned, "d", "a", "Ada", people=2)
+    assert plans.reserve(planned, "d", "a", "Ben", people=2) == ("Ada", "Zoe")
     assert _offered(planned, "Ben") == ["b", "c"]
     _write(planned, "a", "Ada", SetStatus(status=Status.SKIPPED))
     assert _offered(planned, "Ben") == ["a", "b", "c"]
     _write(planned, "a", "Ada", Undo())
     assert _offered(planned, "Ben") == ["b", "c"]
-    assert not planned.reserve("d", "c", "Ada", people=2)
+    assert not plans.reserve(planned, "d", "c", "Ada", people=2)
     _write(planned, "c", "Ada", FinishItem())
-    assert not planned.reserve("d", "c", "Ben", people=2)
-    assert planned.reserve("d", "c", "Cleo", people=2) == ("Ada", "Ben")
+    assert not plans.reserve(planned, "d", "c", "Ben", people=2)
+    assert plans.reserve(planned, "d", "c", "Cleo", people=2) == ("Ada", "Ben")
     assert _offered(planned, "Ada") == ["a", "b"]
 
 
@@ -101,7 +101,7 @@ def test_a_reservation_ends_by_itself_unless_its_holder_writes(
     settings: Settings, planned: Store, passed: int
 ) -> None:
     for item in ("b", "c"):
-        assert not planned.reserve("d", item, "Ada", people=1)
+        assert not plans.reserve(planned, "d", item, "Ada", people=1)
     database = Database(settings.database_url)
     with database.writing() as connection:
         connection.execute(text(f"UPDATE reservations SET until = until - {passed}"))
@@ -109,7 +109,7 @@ def test_a_reservation_ends_by_itself_unless_its_holder_writes(
     _write(planned, "c", "Ada", CommentSpan(text="reading"))
     query = _queue("Ben", people=1)
     assert [row.item_id for row in paging.page(planned, "d", query).rows] == ["b"]
-    assert not planned.reserve("d", "b", "Ben", people=1)
+    assert not plans.reserve(planned, "d", "b", "Ben", people=1)
     planned.delete_dataset("d")
     assert planned.datasets() == []
 
@@ -150,7 +150,7 @@ def test_a_queue_has_what_is_assigned_to_its_reviewer(planned: Store) -> None:
 
 def test_totals_of_a_plan_are_what_it_assigns_to_each_person(planned: Store) -> None:
     """Ada, Ben and Zoe get two of three items each; Zoe has done one of hers and skipped one."""
-    assert planned.plan("d") is None
+    assert plans.plan(planned, "d") is None
     people = ("Ada", "Ben", "Zoe")
     plan = {"overlap": 2, "assigned_to": people}
     planned.change_settings("d", lambda now: now.model_copy(update=plan))
@@ -162,7 +162,7 @@ def test_totals_of_a_plan_are_what_it_assigns_to_each_person(planned: Store) -> 
     _write(planned, "abc"[foreign], "Ben", FinishItem())
     _write(planned, "c", "Guest", FinishItem())
     zoe = list(map(share["Zoe"].has, range(3)))  # of a, which she has done, and b, skipped
-    found = planned.plan("d")
+    found = plans.plan(planned, "d")
     assert found is not None
     assert found.people == (
         PersonProgress("Ada", assigned=2, done=2),
@@ -174,17 +174,17 @@ def test_totals_of_a_plan_are_what_it_assigns_to_each_person(planned: Store) -> 
     )
     assert (found.needed, found.done) == (6, 2 + int(zoe[0]))
     assert [each.left for each in found.people[:2]] == [0, 2]
-    assert planned.part("d", "Ada") is not None
+    assert plans.part(planned, "d", "Ada") is not None
 
 
 def test_totals_of_a_plan_without_names_are_what_still_needs_a_person(planned: Store) -> None:
     planned.change_settings("d", lambda now: now.model_copy(update={"overlap": 1}))
-    found = planned.plan("d")
+    found = plans.plan(planned, "d")
     assert found is not None
     assert (found.needed, found.done) == (3, 1)
     assert found.of("Zoe") == PersonProgress("Zoe", assigned=3, done=1, skipped=1)
-    assert not planned.reserve("d", "c", "Ada", people=1)
-    new, zoe = (planned.part("d", name) for name in ("Ben", "Zoe"))
+    assert not plans.reserve(planned, "d", "c", "Ada", people=1)
+    new, zoe = (plans.part(planned, "d", name) for name in ("Ben", "Zoe"))
     assert new == PersonProgress("Ben", assigned=1)
     assert zoe is not None and zoe.left == 0
 
@@ -195,9 +195,9 @@ def test_a_snapshot_is_one_state_until_its_thread_writes(planned: Store) -> None
         with ThreadPoolExecutor(1) as another:
             another.submit(planned.change_settings, "d", _for_nine).result()
         assert planned.settings("d") is before  # looked up once
-        assert not planned.reserve("d", "c", "Ada", people=1)  # written in between
+        assert not plans.reserve(planned, "d", "c", "Ada", people=1)  # written in between
         assert planned.settings("d").overlap == 9
-        assert planned.n_held("d", "Ada") == 1
+        assert plans.n_held(planned, "d", "Ada") == 1
         with pytest.raises(NotFoundError):
             planned.settings("elsewhere")
         assert planned.settings("d").overlap == 9
@@ -214,8 +214,8 @@ def test_what_is_reserved_for_long_enough_is_not_written_again(planned: Store) -
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
         statements.append(statement)
 
-    assert not planned.reserve("d", "c", "Ada", people=1)
+    assert not plans.reserve(planned, "d", "c", "Ada", people=1)
     event.listen(planned.database.engine, "before_cursor_execute", note)
-    assert not planned.reserve("d", "c", "Ada", people=1)
+    assert not plans.reserve(planned, "d", "c", "Ada", people=1)
     assert all(statement.startswith(("SELECT", "BEGIN")) for statement in statements)
-    assert planned.reserve("d", "c", "Ben", people=1) == ("Ada",)
+    assert plans.reserve(planned, "d", "c", "Ben", people=1) == ("Ada",)

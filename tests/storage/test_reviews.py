@@ -45,6 +45,7 @@ from spanlab.schema import (
 )
 from spanlab.storage import Store
 from spanlab.storage.engine import Database
+from spanlab.worklists import plans
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -81,7 +82,7 @@ def test_items_are_finished_when_done_was_pressed_last_and_times_add_up(
     settings: Settings, reviewed: Store
 ) -> None:
     """What is skipped or not done any more is not finished, nor does a comment make it so."""
-    assert reviewed.finished("d") == ()
+    assert plans.finished(reviewed, "d") == ()
     note = CommentSpan(text='{"kind":"finish"')
     _apply(reviewed, _DONE, note)
     _apply(reviewed, SetStatus(status=Status.NOT_ANNOTATED), _DONE)
@@ -104,7 +105,7 @@ def test_items_are_finished_when_done_was_pressed_last_and_times_add_up(
                 )
             )
     database.close()
-    today, later = reviewed.finished("d")
+    today, later = plans.finished(reviewed, "d")
     assert abs(today.at - datetime.now(UTC)) <= timedelta(days=1)
     assert today == ("me", "a", today.at, None)
     assert later == ("me", "b", datetime(2999, 1, 2, 23, 59, 59, tzinfo=UTC), 12.5 + 2.5)

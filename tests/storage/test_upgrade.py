@@ -26,12 +26,12 @@ from spanlab.base.errors import StoreError
 from spanlab.base.settings import Settings
 from spanlab.oplog.operations import SentOperation, SetStatus
 from spanlab.schema import Annotation, AnnotatorKind, KnownAnswers, QueueQuery, Record, Status
-from spanlab.storage import Store
+from spanlab.storage import Store, api_jobs
 from spanlab.storage.api_jobs import StoredJob
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import metadata
 from spanlab.storage.upgrade import REVISIONS, VERSION_TABLE
-from spanlab.worklists import drawing, paging
+from spanlab.worklists import drawing, paging, plans
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -117,7 +117,7 @@ def test_a_stored_database_opens_with_its_data(empty: Settings, revision: str) -
             review = store.review("samples", item, "Ann")
             assert (review.version, review.state.status) == (3, Status.DONE)
             assert rebuilt(store, "samples", item, "Ann") == review.state
-        plan = store.plan("samples")
+        plan = plans.plan(store, "samples")
         assert plan is not None
         assert (plan.done, plan.people[0].done + plan.people[0].beyond) == (5, 4)
         found = paging.page(
@@ -268,7 +268,7 @@ def test_an_upgrade_finds_the_datasets_of_the_json_api_by_their_whole_names(
     database.close()
     with Store.open(older) as store:
         assert [each.name for each in store.datasets()] == list(names.values())
-        assert store.api_jobs(limit=9) == [StoredJob(job, f"api-{job}", 8)]
+        assert api_jobs.find(store, limit=9) == [StoredJob(job, f"api-{job}", 8)]
 
 
 def test_lists_of_before_keep_their_order_and_get_secrets_and_twins(
@@ -293,7 +293,7 @@ def test_lists_of_before_keep_their_order_and_get_secrets_and_twins(
         with store.database.writing() as connection:  # as it was dealt before
             connection.execute(text("UPDATE queue_values SET turn = position"))
         drawing.draw(store, "d", "Ada")
-        before, part = paging.page(store, "d", query).rows, store.part("d", "Ada")
+        before, part = paging.page(store, "d", query).rows, plans.part(store, "d", "Ada")
         with store.database.writing() as connection:
             had = connection.execute(twins).all()
             for table, column in columns.items():
@@ -303,7 +303,7 @@ def test_lists_of_before_keep_their_order_and_get_secrets_and_twins(
     with Store.open(empty) as store:
         drawing.draw(store, "d", "Ada")
         assert paging.page(store, "d", query).rows == before
-        assert store.part("d", "Ada") == part
+        assert plans.part(store, "d", "Ada") == part
         with store.database.reading() as connection:
             assert connection.execute(twins).all() == had
             (secret,) = connection.execute(text("SELECT secret FROM queues")).scalars()

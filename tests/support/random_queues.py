@@ -45,7 +45,7 @@ from spanlab.storage import Store
 from spanlab.storage.annotators import gold_name
 from spanlab.storage.datasets import copy_as_gold
 from spanlab.text.labels import disagreement
-from spanlab.worklists import paging
+from spanlab.worklists import paging, plans
 
 _WORDS = ("tower", "bridge", "harbour", "built", "metres", "keeper", "storm", "light", "red")
 _LABELS = ("number", "name", "date")
@@ -180,7 +180,7 @@ class RandomWork:
         for position, record in enumerate(self.store.records("d")):
             if self.chance.random() < 0.5:
                 name = self.chance.choice(_PEOPLE)
-                if not self.store.reserve("d", record.item.id, name, people=3):
+                if not plans.reserve(self.store, "d", record.item.id, name, people=3):
                     self.reserved[position].add(name)
 
     def _rename(self) -> None:

@@ -30,7 +30,7 @@ from spanlab.schema import (
     Span,
 )
 from spanlab.storage import Store
-from spanlab.worklists import drawing, paging
+from spanlab.worklists import drawing, paging, plans
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "The tower was built in 1887 and is 330 metres tall."
@@ -114,7 +114,7 @@ def test_nothing_in_a_frame_tells_a_known_item_from_others(bridges: Store) -> No
         by_id = replace(place, query=replace(searched, text=asked))
         found: Any = exchange(bridges, by_id, EditorMessage(place=by_id.id, items=wanted)).json
         assert found["items_found"]["rows"] == []
-    plan = bridges.plan("d")
+    plan = plans.plan(bridges, "d")
     assert plan is not None
     assert (plan.needed, plan.done) == (20, 10)
 

@@ -17,9 +17,7 @@ from spanlab.storage import Store
 @pytest.mark.parametrize("table", ["annotators", "items"])
 def test_a_database_that_lacks_something_is_said(store: Store, table: str) -> None:
     store.import_records("d", [Record(item=Item(id="a", answer="one"))])
-    app = AppTest.from_string(
-        "from spanlab.app.navigation import run\nrun()", default_timeout=30
-    )
+    app = AppTest.from_string("from spanlab.app.navigation import run\nrun()", default_timeout=30)
     app.query_params.update({"dataset": "d", "reviewer": "Ada"})
     app.run()
     assert not app.exception

@@ -22,8 +22,9 @@ from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, QueueQuery, R
 from spanlab.scoring.annotators import compare_dataset
 from spanlab.scoring.votes import vote_dataset
 from spanlab.storage import Store
-from spanlab.storage.datasets import looks_in_words, summary_of
-from spanlab.worklists import paging
+from spanlab.storage.datasets import summary_of
+from spanlab.worklists import looks, paging
+from spanlab.worklists.looks import looks_in_words
 
 SECRET = "SECRET"
 ANSWER = "one two three"
@@ -180,7 +181,7 @@ def test_reviews_made_after_looking_at_others_marks_are_counted(store: Store) ->
     finish(OPEN, "people")
     _ask(store, OPEN, open="agreed")  # what is done was not made after looking
     finish(replace(OPEN, reviewer="Eva"), "people")
-    assert store.looks("words") == {("people", "Ada"), ("people", "Eva")}
+    assert looks.looked_at(store, "words") == {("people", "Ada"), ("people", "Eva")}
     said = "Of 3 reviews by people, 2 were made after looking at other people's marks"
     summary = summary_of(store, "words")
     assert looks_in_words(store, summary, ["Ada", "Eva", "d1"])[0].startswith(said)
@@ -189,7 +190,7 @@ def test_reviews_made_after_looking_at_others_marks_are_counted(store: Store) ->
     vote_dataset(store, "words", ["Ada", "Eva"], name="two", on_remark=told.append)
     assert told[0].startswith(said)
     store.rename_annotator("words", "Eva", "Zoe")
-    assert store.looks("words") == {("people", "Ada"), ("people", "Zoe")}
+    assert looks.looked_at(store, "words") == {("people", "Ada"), ("people", "Zoe")}
 
 
 @pytest.mark.parametrize("query", [OPEN, replace(BLIND, shown_when_done=True)])
@@ -205,7 +206,7 @@ def test_what_is_changed_after_it_was_done_and_looked_at_is_a_review_after_looki
         before = query if seq > 1 else BLIND
         assert _ask(store, before, open="agreed", writes=[write]).json["results"]
         _ask(store, query, open="agreed", have=["apart"])
-        assert store.looks("words") == looked
+        assert looks.looked_at(store, "words") == looked
 
 
 def test_that_others_are_hidden_is_said_and_how_many_where_reviewers_may_see_them(

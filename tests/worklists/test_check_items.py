@@ -8,7 +8,7 @@ from spanlab.base.settings import Settings
 from spanlab.oplog.operations import FinishItem, SentOperation
 from spanlab.schema import Annotation, AnnotatorKind, Item, KnownAnswers, Record
 from spanlab.storage import Store
-from spanlab.worklists import drawing
+from spanlab.worklists import drawing, plans
 
 
 def test_a_check_item_that_enough_others_have_finished_is_still_its_persons(tmp_path: Path) -> None:
@@ -29,6 +29,6 @@ def test_a_check_item_that_enough_others_have_finished_is_still_its_persons(tmp_
             drawing.give_test(store, "d", person, 1, 1)
         for item in ("check", "other"):
             store.apply("d", item, "Ada", [SentOperation(f"Ada {item}", 1, 0, FinishItem())])
-        assert store.reserve("d", "check", "Ben", 1) == ()
-        assert store.reserve("d", "other", "Ben", 1) == ("Ada",)
-        assert store.reserve("d", "check", "Cleo", 1) == ("Ada",)  # who was not given it
+        assert plans.reserve(store, "d", "check", "Ben", 1) == ()
+        assert plans.reserve(store, "d", "other", "Ben", 1) == ("Ada",)
+        assert plans.reserve(store, "d", "check", "Cleo", 1) == ("Ada",)  # who was not given it

@@ -26,7 +26,7 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import Store
-from spanlab.worklists import drawing, paging
+from spanlab.worklists import drawing, paging, plans
 
 PEOPLE = ("Ada", "Ben", "Cleo")
 ANSWER = "The tower was built in 1887."
@@ -93,7 +93,7 @@ class _Campaign:
             **plan, reviewer=person, share=share, listed=settings.has_lists, blind=True
         )
         if sample and share is not None:
-            sample = self.store.assigned(self.name, share, sample)
+            sample = plans.assigned(self.store, self.name, share, sample)
         prepare_queue(self.store, self.name, person, sample)
         item, had = review.first_item(self.store, self.name, query, sample), set[str]()
         while item is not None and item not in had:
@@ -115,9 +115,9 @@ class _Campaign:
 
     def send_away(self, person: str) -> None:
         """Let others go on with a person's items, and have the person back then."""
-        self.store.take_back(self.name, person)
+        plans.take_back(self.store, self.name, person)
         self.work(2)
-        self.store.give_back(self.name, person)
+        plans.give_back(self.store, self.name, person)
 
     def measure(self) -> None:
         """Let each review their part of a sample that has check items in it, and see it whole."""
@@ -126,12 +126,15 @@ class _Campaign:
             for item in self.walk(person, sample):
                 self.decide(item, person)
             share = self.settings.share_of(person)
-            own = sample if share is None else self.store.assigned(self.name, share, sample)
+            own = sample if share is None else plans.assigned(self.store, self.name, share, sample)
             assert not self.settings.has_lists or set(own) <= set(self.listed(person))
 
     def check(self) -> None:
         """Check that every list has an item once, is always the same, and nothing in it is left."""
-        plan, counts = self.store.plan(self.name), [self.store.counts(self.name, p) for p in PEOPLE]
+        plan, counts = (
+            plans.plan(self.store, self.name),
+            [self.store.counts(self.name, p) for p in PEOPLE],
+        )
         skipped = sum(count[Status.SKIPPED] for count in counts)
         assert plan is None or plan.needed - skipped <= plan.done <= plan.needed
         for person in PEOPLE:

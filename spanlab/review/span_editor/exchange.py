@@ -33,6 +33,7 @@ from spanlab.review.span_editor.payload import (
 from spanlab.review.writes import AddedEvidence, add_evidence, apply_writes
 from spanlab.schema import QueueQuery, Status
 from spanlab.storage.store import Store
+from spanlab.worklists import entrances
 
 _OWN_ORDERS: Final = ("import", "status", "passages")  # the others tell what others said
 
@@ -220,9 +221,11 @@ def _confirm_guidelines(store: Store, place: ReviewQueue, confirmed: int) -> int
     """Store which version of the guidelines a person confirms, and return the newest that is."""
     person = place.author or place.reviewer
     if 0 < confirmed <= len(store.settings(place.dataset).guidelines):
-        store.confirm_read(place.dataset, person, confirmed)
+        entrances.confirm_read(store, place.dataset, person, confirmed)
     versions = (
-        reading.version for reading in store.readings(place.dataset) if reading.reviewer == person
+        reading.version
+        for reading in entrances.readings(store, place.dataset)
+        if reading.reviewer == person
     )
     return max(versions, default=0)
 
