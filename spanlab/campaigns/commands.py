@@ -13,10 +13,10 @@ from spanlab.formats.read_options import mapping_in
 from spanlab.output.tables import as_csv
 from spanlab.output.wording import blind_in_words
 from spanlab.people.entrance import (
-    change_known,
+    change_checks,
+    checks_in_words,
     describe_leaving,
     describe_return,
-    known_in_words,
 )
 from spanlab.people.entrance import let_in as let_person_in
 from spanlab.people.overview import oversee, people_table, remind_table
@@ -80,9 +80,9 @@ def campaign(
     rules = None if known == ["none"] else mapping_in(known or (), "--known must be NAME=VALUE")
     with open_store() as store:
         if known:
-            change_known(store, dataset, rules)
+            change_checks(store, dataset, rules)
             if rules is not None:
-                console.say(known_in_words(store, dataset))
+                console.say(checks_in_words(store, dataset))
         if blind is not None:
             changed = store.change_settings(dataset, lambda now: now.with_blind_rule(blind))
             console.say(blind_in_words(changed))

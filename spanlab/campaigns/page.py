@@ -112,8 +112,9 @@ def _offer_actions(overview: CampaignOverview) -> None:
             with st.popover("Undo reassignment…", icon=":material/undo:", key=key):
                 _give_back(dataset, settings.away)
         if settings.known and settings.known.test_items:
-            with st.popover("Waive the test…", icon=":material/door_open:"):
-                _let_in(overview)
+            key = f"waive-{dataset}-{sum(person.has_begun for person in overview.people)}"
+            with st.popover("Waive the test…", icon=":material/door_open:", key=key):
+                _let_in(overview, key)
         reminded = remind_table(overview)
         if reminded.rows:
             n_people = len(reminded.rows)
@@ -151,14 +152,14 @@ def _ask_person(people: Sequence[str], key: str) -> str | None:
     return st.selectbox("Person", people, index=None, placeholder="Choose a person", key=key)
 
 
-def _let_in(overview: CampaignOverview) -> None:
+def _let_in(overview: CampaignOverview, key: str) -> None:
     name = st.selectbox(
         "Person",
         [person.name for person in overview.people if not person.has_begun],
         index=None,
         accept_new_options=True,
         placeholder="A name",
-        key="let-in",
+        key=f"{key}-person",
     )
     st.write("They may review this dataset without passing the test.")
     if st.button("Waive the test", type="primary", disabled=not name) and name:

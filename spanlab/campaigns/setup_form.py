@@ -17,7 +17,7 @@ from spanlab.data import label_panel as label_editor
 from spanlab.data import question_panel as question_editor
 from spanlab.output.figures import counted
 from spanlab.output.wording import blind_in_words, plan_in_words
-from spanlab.people.entrance import change_known, usual_labels
+from spanlab.people.entrance import change_checks, usual_labels
 from spanlab.people.logins import has_login
 from spanlab.schema import (
     LABEL_SETS,
@@ -224,7 +224,7 @@ def _people(summary: DatasetSummary) -> Iterator[str]:
             yield role.name
 
 
-def _draw_known(summary: DatasetSummary) -> None:
+def _draw_checks(summary: DatasetSummary) -> None:
     """Ask how check items are used to see how well people mark."""
     used = st.checkbox(
         "Use check items",
@@ -233,23 +233,23 @@ def _draw_known(summary: DatasetSummary) -> None:
         help="Items with gold labels, shown unmarked in everybody's queue, which show how well "
         "people mark. They are not part of the plan.",
     )
-    known = _ask_known(summary) if used else None
+    known = _ask_checks(summary) if used else None
     if used and not summary.settings.is_blind:
         st.caption("Saving also sets other people's marks to “Always hidden” (Review plan).")
     if _save_button("known"):
         with errors_shown("Nothing was saved."):
-            change_known(store(), summary.name, None if known is None else known.model_dump())
+            change_checks(store(), summary.name, None if known is None else known.model_dump())
             _say_saved(summary, "Check items")
 
 
-def _ask_known(summary: DatasetSummary) -> KnownAnswers:
+def _ask_checks(summary: DatasetSummary) -> KnownAnswers:
     usual = usual_labels(summary)
     rules = summary.settings.known or KnownAnswers(labels=usual)
     gold = (*summary.names_of(AnnotatorKind.GOLD), *usual, *rules.labels)
     labels = st.multiselect(
         "Whose labels are right",
         list(dict.fromkeys(gold)),
-        sorted(summary.settings.known_labels(gold)) if rules.labels == () else rules.labels,
+        sorted(summary.settings.check_labels(gold)) if rules.labels == () else rules.labels,
         accept_new_options=True,
         help="Gold labels that came with the dataset, or a name under which you decide some items "
         "on the page Adjudicate. Items decided there under another name are not check items.",
@@ -287,7 +287,7 @@ def _questions_state(settings: DatasetSettings) -> str:
     return counted(n_questions, "question") if n_questions else "none (optional)"
 
 
-def _known_state(settings: DatasetSettings) -> str:
+def _check_state(settings: DatasetSettings) -> str:
     if settings.known is None:
         return "not used (optional)"
     share = f"{settings.known.share:.0%} of each person's items"
@@ -310,5 +310,5 @@ SETUP_PARTS: Final = (
         lambda settings: plan_in_words(settings) or "nobody is assigned, no number of people",
         _draw_plan,
     ),
-    SetupPart("Check items", ":material/fact_check:", _known_state, _draw_known),
+    SetupPart("Check items", ":material/fact_check:", _check_state, _draw_checks),
 )

@@ -23,7 +23,7 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import Store
-from spanlab.storage.campaigns import GivenItem, KnownItems
+from spanlab.storage.campaigns import CheckItem, CheckItems
 from spanlab.storage.datasets import summary_of
 from spanlab.worklists import check_items, drawing, entrances, plans
 from spanlab.worklists.entrances import Entrance
@@ -46,7 +46,7 @@ class EntranceState:
     again: bool = False
 
 
-def known_items(store: Store, dataset: str, person: str) -> KnownItems:
+def check_items_of(store: Store, dataset: str, person: str) -> CheckItems:
     """Return which check items a person was given; what calls this must not tell them.
 
     Raises:
@@ -78,7 +78,7 @@ def entrance_of(
     passed = next((test_taken for test_taken in ended if test_taken.passed), None)
     if passed is not None:
         return EntranceState("open", score=passed.score)
-    given_items = known_items(store, dataset, person)
+    given_items = check_items_of(store, dataset, person)
     counts = store.counts(dataset, person)
     decided = sum(answer.status is not Status.NOT_ANNOTATED for answer in given_items.given)
     if counts[Status.DONE] + counts[Status.SKIPPED] > decided:
@@ -93,7 +93,7 @@ def entrance_of(
 
 
 def _judge_test(
-    store: Store, dataset: str, person: str, test: Sequence[GivenItem]
+    store: Store, dataset: str, person: str, test: Sequence[CheckItem]
 ) -> EntranceState:
     attempt = test[0].attempt
     names = tuple(answer.item_id for answer in test)
@@ -102,7 +102,7 @@ def _judge_test(
         return EntranceState("test", attempt, names, n_decided)
     shares = []
     unrestricted = Store(store.database)  # with the gold labels, which the person may not see
-    right = known_labels(unrestricted, dataset)
+    right = check_labels(unrestricted, dataset)
     for name in names:
         record = unrestricted.record(dataset, name)
         shares.append(against_gold(record, [person], right).get(person, 0.0))
@@ -115,7 +115,7 @@ def _judge_test(
 
 
 def _failed_state(
-    known_answers: KnownAnswers, given_items: KnownItems, last: Entrance
+    known_answers: KnownAnswers, given_items: CheckItems, last: Entrance
 ) -> EntranceState:
     n_left = given_items.total - len(given_items.given)
     may_retry = known_answers.retry and n_left >= known_answers.test_items
@@ -143,10 +143,10 @@ def tested_items(store: Store, dataset: str, person: str) -> tuple[TestedItem, .
         AccessError: they are of somebody else.
         NotFoundError: there is no such dataset.
     """
-    given = known_items(store, dataset, person)
+    given = check_items_of(store, dataset, person)
     ended = (test.attempt for test in entrances.entered(store, dataset) if test.reviewer == person)
     unrestricted = Store(store.database)  # with the gold labels
-    names = known_labels(unrestricted, dataset)
+    names = check_labels(unrestricted, dataset)
     tested = []
     for each in given.test(max(ended, default=0) or -1):
         record = unrestricted.record(dataset, each.item_id)
@@ -162,7 +162,7 @@ def tested_items(store: Store, dataset: str, person: str) -> tuple[TestedItem, .
 def has_only_tested(store: Store, dataset: str, person: str) -> bool:
     """Return whether a person has decided nothing but the items of tests."""
     counts = drawing.counts(store, dataset, person)
-    n_tests = len(known_items(store, dataset, person).tests)
+    n_tests = len(check_items_of(store, dataset, person).tests)
     return counts.get(Status.DONE, 0) + counts.get(Status.SKIPPED, 0) <= n_tests
 
 
@@ -170,7 +170,7 @@ def begin_test(store: Store, dataset: str, person: str) -> None:
     """Give somebody the items of their next test.
 
     Raises:
-        UsageError: they may not do one, or too few items with known answers are left.
+        UsageError: they may not do one, or too few check items are left.
     """
     state = entrance_of(store, dataset, person)
     known_answers = store.settings(dataset).known
@@ -284,16 +284,16 @@ def test_in_words(state: EntranceState, known_answers: KnownAnswers) -> str:
     return f"Not passed: mean IoU {score}, {needed} needed. {kind}"
 
 
-KNOWN_ANSWERS: Final = "known"  # the name to write known answers under where there are no labels
+CHECK_LABELS: Final = "known"  # the name to write known answers under where there are no labels
 
 
-def known_labels(store: Store, dataset: str) -> frozenset[str]:
+def check_labels(store: Store, dataset: str) -> frozenset[str]:
     """Return whose labels a dataset's known answers are, or would be."""
     summary = summary_of(store, dataset)
-    return summary.settings.known_labels(summary.names_of(AnnotatorKind.GOLD))
+    return summary.settings.check_labels(summary.names_of(AnnotatorKind.GOLD))
 
 
-def known_in_words(store: Store, dataset: str) -> str:
+def checks_in_words(store: Store, dataset: str) -> str:
     """Return how many items have a known answer, and whose labels these are."""
     rules = store.settings(dataset).known
     names = ", ".join(f"“{name}”" for name in (rules.labels if rules else ()))
@@ -305,14 +305,14 @@ def usual_labels(summary: DatasetSummary) -> tuple[str, ...]:
     """Return whose labels are known answers unless the lead says otherwise.
 
     Those that came with the dataset; what its team decides is never among them. Where there are
-    none, ``KNOWN_ANSWERS``, under which the lead then decides some on the page Adjudicate.
+    none, ``CHECK_LABELS``, under which the lead then decides some on the page Adjudicate.
     """
     gold = (name for name in summary.names_of(AnnotatorKind.GOLD) if name != ADJUDICATED)
-    return tuple(gold) or (KNOWN_ANSWERS,)
+    return tuple(gold) or (CHECK_LABELS,)
 
 
-def change_known(store: Store, dataset: str, changed: Mapping[str, object] | None) -> None:
-    """Change how a dataset uses items with known answers, or end their use.
+def change_checks(store: Store, dataset: str, changed: Mapping[str, object] | None) -> None:
+    """Change how a dataset uses check items, or end their use.
 
     With them reviewers never see what others marked, which would tell the answers. Whose labels
     the known answers are is settled when their use begins: see ``usual_labels``.
@@ -353,7 +353,7 @@ def change_known(store: Store, dataset: str, changed: Mapping[str, object] | Non
 
 def _check_enough(summary: DatasetSummary, rules: KnownAnswers) -> None:
     """Check that there are check items, and enough of them for the test."""
-    n_known = sum(
+    n_checks = sum(
         annotator.counts.get(Status.DONE, 0)
         for annotator in summary.annotators
         if annotator.kind is AnnotatorKind.GOLD and annotator.name in rules.labels
@@ -363,10 +363,10 @@ def _check_enough(summary: DatasetSummary, rules: KnownAnswers) -> None:
         f"On the page Adjudicate, enter {names} as the name of the gold labels and decide some "
         "items, or choose other labels (--known labels=NAME)"
     )
-    if not n_known:
+    if not n_checks:
         raise UsageError(f"there is no check item yet: nothing is labelled by {names}. {way}")
-    if n_known < rules.test_items:
+    if n_checks < rules.test_items:
         raise UsageError(
             f"a test of {counted(rules.test_items, 'item')} needs as many check items, and "
-            f"{summary.name!r} has {n_known}. {way}"
+            f"{summary.name!r} has {n_checks}. {way}"
         )

@@ -14,7 +14,7 @@ from spanlab.output.figures import figure
 from spanlab.output.tables import Column, ResultTable, ResultViews, column_of, figures_of, table_of
 from spanlab.output.wording import blind_in_words, plan_in_words
 from spanlab.people.logins import state_of, token_table
-from spanlab.people.progress import CampaignReport, KnownMarks, campaign
+from spanlab.people.progress import CampaignReport, CheckMarks, campaign
 from spanlab.schema import AccessToken, AnnotatorKind, DatasetSummary, Permission, Status
 from spanlab.schema.progress import FinishedItem, PersonProgress, PlanProgress
 from spanlab.storage import Store
@@ -22,11 +22,11 @@ from spanlab.storage.datasets import summary_of
 from spanlab.worklists import check_items, entrances, plans
 from spanlab.worklists.entrances import Entrance
 
-_ENOUGH: Final = 3  # known items before anybody is warned of
+_ENOUGH: Final = 3  # check items before anybody is warned of
 _WINDOW: Final = 14  # days that tell how much a day may bring
 _FURTHEST: Final = 730  # days ahead that anything is foreseen
 _PERSON: Final = Column(key="person", title="Person")
-_KNOWN: Final = "Mean IoU with the right labels of check items."
+_CHECKED: Final = "Mean IoU with the right labels of check items."
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class _Sources:
         settings = self.summary.settings
         is_shared = not settings.assigned_to  # what is left to one is left to others, too
         days = Counter(item.at.date() for item in own_items)
-        known_marks = self._known_marks(name)
+        check_marks = self._check_marks(name)
         tests = [entrance for entrance in self.entrances if entrance.reviewer == name]
         has_begun = any(entrance.passed for entrance in tests)
         return CampaignPerson(
@@ -189,7 +189,7 @@ class _Sources:
             last_active=self.last_active.get(name),
             agreement=self.report.mean_ious.get(name),
             until=None if is_shared else done_by(days, part.left, self.today),
-            known=known_marks and known_marks.iou,
+            known=check_marks and check_marks.iou,
             test=_in_words(tests),
             has_begun=has_begun,
             read=self.read.get(name, 0),
@@ -204,7 +204,7 @@ class _Sources:
             by_person[item.annotator].append(item)
         return by_person
 
-    def _known_marks(self, name: str) -> KnownMarks | None:
+    def _check_marks(self, name: str) -> CheckMarks | None:
         """Return how a person marked check items; None where the dataset uses none."""
         return self.report.known.get(name) if self.summary.settings.known else None
 
@@ -215,14 +215,14 @@ class _Sources:
         return counts.get(name, {}).get(Status.DONE, 0)
 
     def _warnings(self, name: str) -> Iterable[str]:
-        settings, known_marks = self.summary.settings, self._known_marks(name)
+        settings, check_marks = self.summary.settings, self._check_marks(name)
         if name in settings.away:
             yield "left"
         if (
-            known_marks is not None
+            check_marks is not None
             and settings.known is not None
-            and known_marks.items >= _ENOUGH
-            and known_marks.iou < settings.known.warn_below
+            and check_marks.items >= _ENOUGH
+            and check_marks.iou < settings.known.warn_below
         ):
             yield f"check items below {figure(settings.known.warn_below, 2)}"
         if settings.guidelines_now and self.read.get(name, 0) < len(settings.guidelines):
@@ -277,7 +277,7 @@ def people_table(overview: CampaignOverview) -> ResultTable:
         *(
             [
                 (
-                    column_of("score", "Check items", "known", digits=2, about=_KNOWN),
+                    column_of("score", "Check items", "known", digits=2, about=_CHECKED),
                     lambda row: row.known,
                 )
             ]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spanlab.base.errors import NotFoundError, UsageError
-from spanlab.people.entrance import entrance_of, known_items
+from spanlab.people.entrance import check_items_of, entrance_of
 from spanlab.storage import Store
 from spanlab.worklists import drawing
 
@@ -49,7 +49,7 @@ def check_may_write(store: Store, dataset: str, person: str, item: str) -> None:
         return
     state = entrance_of(store, dataset, person, settings)
     # A test that has come to an end may still be corrected: what counts is judged already.
-    if any(answer.item_id == item for answer in known_items(store, dataset, person).tests):
+    if any(answer.item_id == item for answer in check_items_of(store, dataset, person).tests):
         return
     if state.stage != "open":
         raise UsageError("this dataset has a test before anybody begins: open Review to do it")

@@ -58,7 +58,7 @@ class PersonLabels:
     spans: Counter[str] = field(default_factory=Counter)
 
 
-class KnownMarks(NamedTuple):
+class CheckMarks(NamedTuple):
     """The mean IoU of a person's marks with the gold labels of ``items`` items."""
 
     items: int
@@ -76,7 +76,7 @@ class CampaignReport:
     looked_at: int
     labels: Mapping[str, PersonLabels]
     marks: Mapping[str, ItemMarks]
-    known: Mapping[str, KnownMarks] = field(default_factory=dict)
+    known: Mapping[str, CheckMarks] = field(default_factory=dict)
     gold: frozenset[str] = frozenset()
 
     @cached_property
@@ -130,7 +130,7 @@ def campaign(
     """
     summary = summary_of(store, dataset)
     people = summary.names_of(AnnotatorKind.PERSON)
-    right = summary.settings.known_labels(summary.names_of(AnnotatorKind.GOLD))
+    right = summary.settings.check_labels(summary.names_of(AnnotatorKind.GOLD))
     labels: dict[str, PersonLabels] = defaultdict(PersonLabels)
     marks: dict[str, ItemMarks] = {}
     compared: dict[str, list[float]] = defaultdict(list)
@@ -144,7 +144,7 @@ def campaign(
             gold.add(record.item.id)
         for name, share in against_gold(record, people, right).items():
             compared[name].append(share)
-    known = {name: KnownMarks(len(ious), sum(ious) / len(ious)) for name, ious in compared.items()}
+    known = {name: CheckMarks(len(ious), sum(ious) / len(ious)) for name, ious in compared.items()}
     return CampaignReport(looked_at, labels, marks, known=known, gold=frozenset(gold))
 
 

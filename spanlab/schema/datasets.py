@@ -345,7 +345,7 @@ class DatasetSettings(FrozenModel):
         )
         return (*spans, *whole)
 
-    def known_labels(self, gold: Iterable[str]) -> frozenset[str]:
+    def check_labels(self, gold: Iterable[str]) -> frozenset[str]:
         """Return which of the gold labels are known answers; all of them where none are in use.
 
         Before 1.1 nothing said which: those settings mean all that the team did not decide itself.

@@ -88,7 +88,7 @@ class QueueQuery:
     reviewer. All bounds are inclusive.
 
     ``listed`` leaves the items of the reviewer's own list, where the dataset has a plan or known
-    answers: it holds what the plan gives them, with known items among it that no plan gives, and
+    answers: it holds what the plan gives them, with check items among it that no plan gives, and
     ``import`` is its order then.
 
     ``unplaced`` leaves the items that somebody calls hallucinated as a whole and no person, gold

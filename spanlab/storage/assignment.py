@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from spanlab.schema import AssignedShare, DatasetSettings, Status
 from spanlab.schema.progress import PersonProgress
-from spanlab.storage.campaigns import is_known
+from spanlab.storage.campaigns import is_check
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, settings_of
 from spanlab.storage.reservations import held_by_others, people_with
 from spanlab.storage.tables import (
@@ -37,7 +37,7 @@ def is_planned(
     """Return the condition that a plan is about an item: not about those with known answers."""
     if settings.known is None:
         return true()
-    return ~is_known(connection, dataset, queue_values.c.position)
+    return ~is_check(connection, dataset, queue_values.c.position)
 
 
 def part_of(
@@ -67,10 +67,10 @@ def part_of(
     if share is not None and settings.returned:
         taken = queue_values.c.n_people >= min(settings.overlap, len(everybody))
         assigned = count(is_own & ~(taken & ~_is_annotated(dataset, annotator)))
-    elif share is not None and not share.away:  # only known items are counted one by one
+    elif share is not None and not share.away:  # only check items are counted one by one
         assigned = share.size(_n_dealt(connection, dataset))
         if settings.known:
-            known = is_known(connection, dataset, queue_values.c.position)
+            known = is_check(connection, dataset, queue_values.c.position)
             dealt = queue_values.c.turn.is_not(None)
             assigned -= count(known & dealt & is_of_share(dataset, share))
     else:

@@ -45,17 +45,17 @@ def sight_of_reviewer(connection: Connection, dataset: DatasetRow, name: str) ->
 def n_undecided(connection: Connection, dataset: DatasetRow, reviewer: str) -> int:
     """Return how many items somebody has still to decide: of their part of a plan, else of all."""
     settings = catalog.settings_of(connection, dataset.name)
-    known_items = campaigns.KnownItems(0, ())
+    checks = campaigns.CheckItems(0, ())
     if settings.known:
-        known_items = campaigns.known_items(connection, dataset, reviewer)
-    given = known_items.given
-    n_known = sum(item.status is Status.NOT_ANNOTATED for item in given)
+        checks = campaigns.check_items_of(connection, dataset, reviewer)
+    given = checks.given
+    n_checks = sum(item.status is Status.NOT_ANNOTATED for item in given)
     if settings.overlap:  # a plan may give this person nothing
         part = assignment.part_of(connection, dataset, settings, reviewer)
-        return n_known + (part.left if part.assigned is not None else 0)
+        return n_checks + (part.left if part.assigned is not None else 0)
     n_left = catalog.counts(connection, dataset, reviewer)[Status.NOT_ANNOTATED]
-    n_not_given = known_items.total - (len(given) - n_known)  # of which a person is given few
-    return n_known + n_left - n_not_given
+    n_not_given = checks.total - (len(given) - n_checks)  # of which a person is given few
+    return n_checks + n_left - n_not_given
 
 
 _WORDS = {

@@ -1,4 +1,4 @@
-"""A campaign's people: known answers among their items, whether they may begin, what they read."""
+"""Check items: which these are, who was given which, and where they stand in a list."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ OF_PEOPLE = (known_given, entrances, guidelines_read, looks)  # tables with a co
 _OF_LISTS = (queues, queue_items)
 
 
-class GivenItem(NamedTuple):
-    """An item with a known answer that somebody was given.
+class CheckItem(NamedTuple):
+    """A check item that somebody was given.
 
     ``attempt`` counts tests from 1, 0 is an item among others. ``status`` is what the person has
     made of it.
@@ -51,46 +51,46 @@ class GivenItem(NamedTuple):
 
 
 @dataclass(frozen=True)
-class KnownItems:
-    """How many items of a dataset have a known answer, and which of them a person was given."""
+class CheckItems:
+    """How many check items a dataset has, and which of them a person was given."""
 
     total: int
-    given: tuple[GivenItem, ...]
+    given: tuple[CheckItem, ...]
 
     @property
-    def hidden(self) -> tuple[GivenItem, ...]:
-        """The known items that stand among a person's other items, in no test."""
+    def hidden(self) -> tuple[CheckItem, ...]:
+        """The check items that stand among a person's other items, in no test."""
         return tuple(item for item in self.given if not item.attempt)
 
     @property
-    def tests(self) -> tuple[GivenItem, ...]:
-        """The known items of all tests, of which their person knows."""
+    def tests(self) -> tuple[CheckItem, ...]:
+        """The check items of all tests, of which their person knows."""
         return tuple(item for item in self.given if item.attempt)
 
-    def test(self, attempt: int) -> tuple[GivenItem, ...]:
+    def test(self, attempt: int) -> tuple[CheckItem, ...]:
         """Return the items of one test."""
         return tuple(item for item in self.given if item.attempt == attempt)
 
 
-def is_known(
+def is_check(
     connection: Connection, dataset: DatasetRow, position: ColumnElement[int]
 ) -> ColumnElement[bool]:
-    """Return the condition that the answer of the item at ``position`` is known."""
-    return position.in_(_select_known(connection, dataset))
+    """Return the condition that the item at ``position`` is a check item."""
+    return position.in_(_select_checks(connection, dataset))
 
 
 def is_given(
     dataset: DatasetRow, reviewer: str, position: ColumnElement[int]
 ) -> ColumnElement[bool]:
-    """Return the condition that the item at ``position`` was given to a person as a known one."""
+    """Return the condition that the item at ``position`` was given to a person as a check item."""
     given = select(known_given.c.position).where(*_rows_of(known_given, dataset, reviewer))
     return position.in_(given)
 
 
-def _select_known(connection: Connection, dataset: DatasetRow) -> Select[tuple[int]]:
+def _select_checks(connection: Connection, dataset: DatasetRow) -> Select[tuple[int]]:
     by_name = annotators_of(connection, dataset.id)
     gold = (name for name, row in by_name.items() if row.kind is AnnotatorKind.GOLD)
-    names = settings_of(connection, dataset.name).known_labels(gold)
+    names = settings_of(connection, dataset.name).check_labels(gold)
     return _select_annotated(dataset, annotated.c.position).where(
         annotated.c.position < dataset.n_items,
         annotated.c.status == Status.DONE.value,
@@ -110,13 +110,13 @@ def _rows_of(table: Table, dataset: DatasetRow, reviewer: str) -> list[ColumnEle
     return [table.c.dataset_id == dataset.id, table.c.reviewer == reviewer]
 
 
-def known_items(connection: Connection, dataset: DatasetRow, reviewer: str) -> KnownItems:
-    """Return which known items a person was given, in the order of the dataset."""
+def check_items_of(connection: Connection, dataset: DatasetRow, reviewer: str) -> CheckItems:
+    """Return which check items a person was given, in the order of the dataset."""
     key = ("known", dataset.id, reviewer)
-    return look_up_once(connection, key, lambda: _known_items(connection, dataset, reviewer))
+    return look_up_once(connection, key, lambda: _check_items(connection, dataset, reviewer))
 
 
-def _known_items(connection: Connection, dataset: DatasetRow, reviewer: str) -> KnownItems:
+def _check_items(connection: Connection, dataset: DatasetRow, reviewer: str) -> CheckItems:
     at = annotated.c.position == known_given.c.position
     mine = _select_annotated(dataset, annotated.c.status).where(at, annotators.c.name == reviewer)
     own = mine.correlate(known_given).scalar_subquery()
@@ -131,15 +131,15 @@ def _known_items(connection: Connection, dataset: DatasetRow, reviewer: str) -> 
         .order_by(known_given.c.position)
     )
     given_items = (
-        GivenItem(item, attempt, Status(status or Status.NOT_ANNOTATED))
+        CheckItem(item, attempt, Status(status or Status.NOT_ANNOTATED))
         for item, attempt, status in rows
     )
-    return KnownItems(n_known(connection, dataset), tuple(given_items))
+    return CheckItems(n_checks(connection, dataset), tuple(given_items))
 
 
-def n_known(connection: Connection, dataset: DatasetRow) -> int:
-    """Return how many items of a dataset have a known answer."""
-    known = _select_known(connection, dataset).distinct().subquery()
+def n_checks(connection: Connection, dataset: DatasetRow) -> int:
+    """Return how many check items a dataset has."""
+    known = _select_checks(connection, dataset).distinct().subquery()
     return connection.execute(select(func.count()).select_from(known)).scalar_one()
 
 
@@ -153,13 +153,13 @@ def due(secret: str, n_others: int, rate: Fraction) -> int:
     return block + (draw(secret, f"block {block}") * rate.denominator < remainder * 2**64)
 
 
-def unseen_known(
+def unseen_checks(
     connection: Connection, dataset: DatasetRow, reviewer: str, secret: str
 ) -> list[int]:
-    """Return the positions of known items that a person has not had, in an order drawn for them."""
+    """Return the positions of check items that a person has not had, in an order drawn for them."""
     mine = _select_annotated(dataset, annotated.c.position).where(annotators.c.name == reviewer)
     given = select(known_given.c.position).where(*_rows_of(known_given, dataset, reviewer))
-    unseen = _select_known(connection, dataset).where(
+    unseen = _select_checks(connection, dataset).where(
         annotated.c.position.not_in(mine), annotated.c.position.not_in(given)
     )
     positions = {row.position for row in connection.execute(unseen)}
@@ -173,7 +173,7 @@ def give(
     positions: Sequence[int],
     attempt: int = 0,
 ) -> None:
-    """Store that a person gets known items: in a test, or among others."""
+    """Store that a person gets check items: in a test, or among others."""
     key = {"dataset_id": dataset.id, "reviewer": reviewer, "attempt": attempt}
     rows = [{**key, "position": position} for position in positions]
     if rows:
@@ -181,7 +181,7 @@ def give(
 
 
 class GivenPosition(NamedTuple):
-    """How a person got a known item: at which test, or after which other item before 1.1."""
+    """How a person got a check item: at which test, or after which other item before 1.1."""
 
     attempt: int
     after: int | None
@@ -190,16 +190,16 @@ class GivenPosition(NamedTuple):
 def positions_given(
     connection: Connection, dataset: DatasetRow, reviewer: str
 ) -> dict[int, GivenPosition]:
-    """Return how a person got each known item, by its position."""
+    """Return how a person got each check item, by its position."""
     columns = (known_given.c.position, known_given.c.attempt, known_given.c.after)
     rows = connection.execute(select(*columns).where(*_rows_of(known_given, dataset, reviewer)))
     return {row.position: GivenPosition(row.attempt, row.after) for row in rows}
 
 
 def take_unseen(connection: Connection, dataset: DatasetRow, reviewer: str, seen: set[int]) -> None:
-    """Take from a person the known items, but those of tests, that are not of those ``seen``."""
+    """Take from a person the check items, but those of tests, that are not of those ``seen``."""
     given = positions_given(connection, dataset, reviewer)
-    unseen = [at for at, known in given.items() if not known.attempt and at not in seen]
+    unseen = [at for at, check in given.items() if not check.attempt and at not in seen]
     if unseen:
         mine = (*_rows_of(known_given, dataset, reviewer), known_given.c.position.in_(unseen))
         connection.execute(delete(known_given).where(*mine))
@@ -211,7 +211,7 @@ def draw(secret: str, purpose: str) -> int:
 
 
 def rename_person(connection: Connection, dataset: DatasetRow, name: str, new: str) -> None:
-    """Move a person's list, known items, tests and read guidelines to another name.
+    """Move a person's list, check items, tests and read guidelines to another name.
 
     Who has a list under that name keeps that one, of which the rest is then drawn anew.
     """
@@ -233,7 +233,7 @@ def rename_person(connection: Connection, dataset: DatasetRow, name: str, new: s
 
 
 def forget_person(connection: Connection, dataset: DatasetRow, name: str) -> None:
-    """Delete a person's list, known items, tests and read guidelines."""
+    """Delete a person's list, check items, tests and read guidelines."""
     for table in OF_PEOPLE:
         connection.execute(delete(table).where(*_rows_of(table, dataset, name)))
     _forget_list(connection, dataset, name)

@@ -1,7 +1,7 @@
-"""The annotation store: one object in front of the whole database.
+"""The annotation store: records and reviews under the eyes of somebody, and what may be written.
 
-It is long because it checks what the actor may do before each call of a module below. That stands
-in one file, so that a method without its check is seen.
+It checks what the actor may do before each call of a module below. What else is read and written,
+such as people's lists, goes through ``reading``, ``reviewing`` and ``writing``, which check it.
 """
 
 from __future__ import annotations

@@ -103,8 +103,9 @@ def _draw(
     n_others = sum(position not in given for position in seen)
     if n_before is None:  # who begins amid the work is not given what was due before
         n_before = 0 if any(not each.attempt for each in given.values()) else n_others
-    known = campaigns.unseen_known(connection, dataset, reviewer, secret) if settings.known else ()
-    pool = dict.fromkeys(known)
+    pool = dict[int, None]()
+    if settings.known:
+        pool = dict.fromkeys(campaigns.unseen_checks(connection, dataset, reviewer, secret))
     asked = [position for position in others if position in pool]
     checks = iter(dict.fromkeys((*asked, *pool)))
     fresh = [position for position in planned if not (position in had or position in pool)]
@@ -139,7 +140,7 @@ def _n_even(
     """Return how many check items go with so many other items: to each of the people as many."""
     people = len(settings.assigned_to)
     if people and not settings.away:
-        n_planned = dataset.n_items - campaigns.n_known(connection, dataset)
+        n_planned = dataset.n_items - campaigns.n_checks(connection, dataset)
         n_others = min(n_others, n_planned * min(settings.overlap, people) // people)
     return int(n_others * _rate(settings) + Fraction(1, 2))
 
@@ -167,7 +168,7 @@ def _draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) -
     n_given = sum(not each.attempt for each in given.values())
     pool: list[int] = []
     if n_given < campaigns.due(state.secret, n_others, _rate(settings)):
-        pool = campaigns.unseen_known(connection, dataset, reviewer, state.secret)[:1]
+        pool = campaigns.unseen_checks(connection, dataset, reviewer, state.secret)[:1]
         campaigns.give(connection, dataset, reviewer, pool)
     last = connection.execute(others.order_by(queue_items.c.place.desc()).limit(1)).scalar()
     begin = last if query.order == "import" and not query.reverse else None
@@ -208,7 +209,7 @@ def _n_to_come(connection: Connection, dataset: DatasetRow, query: QueueQuery) -
     n_others = len(_handles(connection, dataset, reviewer).keys() - given.keys()) + n_new
     n_due = campaigns.due(own.secret, n_others - (own.n_before or 0), _rate(settings))
     n_given = sum(not each.attempt for each in given.values())
-    n_unseen = len(campaigns.unseen_known(connection, dataset, reviewer, own.secret))
+    n_unseen = len(campaigns.unseen_checks(connection, dataset, reviewer, own.secret))
     return n_new + max(min(n_due - n_given, n_unseen), 0)
 
 
@@ -223,7 +224,7 @@ def give_test(store: Store, dataset: str, person: str, attempt: int, n_items: in
         given = campaigns.positions_given(connection, row, person)
         if any(each.attempt == attempt for each in given.values()):
             return
-        pool = campaigns.unseen_known(connection, row, person, secret)
+        pool = campaigns.unseen_checks(connection, row, person, secret)
         if len(pool) < n_items:
             raise UsageError(
                 f"a test needs {n_items} items with known answers that {person!r} has not seen, "
@@ -297,7 +298,7 @@ def _basis(connection: Connection, dataset: DatasetRow) -> str:
     settings = settings_of(connection, dataset.name)
     known = settings.known and (settings.known.labels, settings.known.share)
     plan = (settings.overlap, settings.assigned_to, settings.away)
-    basis = (dataset.n_items, plan, known, campaigns.n_known(connection, dataset))
+    basis = (dataset.n_items, plan, known, campaigns.n_checks(connection, dataset))
     return sha256(repr(basis).encode()).hexdigest()
 
 
@@ -354,11 +355,11 @@ def _seen(
                 listed.append(at)
 
     def order(position: int) -> tuple[int, ...]:
-        known = given.get(position)
-        if known is None or known.attempt == 0:
-            after = None if known is None else known.after
+        check = given.get(position)
+        if check is None or check.attempt == 0:
+            after = None if check is None else check.after
             return (1, position, 0) if after is None else (1, after, 1)
-        return (0, known.attempt, position)
+        return (0, check.attempt, position)
 
     return [*listed, *sorted(own - set(listed), key=order)]
 
@@ -375,11 +376,11 @@ def _planned(
 
 
 def _mixed(
-    others: Iterable[int], known: Iterator[int], due: Callable[[int], int], n_begun: int
+    others: Iterable[int], checks: Iterator[int], due: Callable[[int], int], n_begun: int
 ) -> Iterator[int]:
-    """Yield other items, and a known one behind each at which ``due`` says so.
+    """Yield other items, and a check item behind each at which ``due`` says so.
 
-    ``due`` is how many known items go with the first n others, ``n_begun`` how many of these came
+    ``due`` is how many check items go with the first n others, ``n_begun`` how many of these came
     before.
     """
     n_given = due(n_begun)
@@ -387,7 +388,7 @@ def _mixed(
         yield position
         if n_given < due(n):
             n_given += 1
-            yield from (at for at in [next(known, None)] if at is not None)
+            yield from (at for at in [next(checks, None)] if at is not None)
 
 
 def _take_free(

@@ -27,7 +27,7 @@ from sqlalchemy import (
 from spanlab.schema import AnnotatorKind, QueueQuery, Status
 from spanlab.storage import search
 from spanlab.storage.assignment import is_of_share
-from spanlab.storage.campaigns import is_known
+from spanlab.storage.campaigns import is_check
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, settings_of
 from spanlab.storage.items import read_at
 from spanlab.storage.reservations import held_by_others
@@ -151,7 +151,7 @@ class QueueFilter:
         else:
             yield from planned
         if self.without_checks and settings_of(self.connection, self.dataset.name).known:
-            yield ~is_known(self.connection, self.dataset, _position)
+            yield ~is_check(self.connection, self.dataset, _position)
         dialect, authors = self.connection.dialect.name, self.seen_authors
         within = search.row_number(self.dataset.id, START), search.row_number(self.dataset.id, STOP)
         if self.unlisted:
@@ -188,7 +188,7 @@ class QueueFilter:
     def _has_text_beside_id(self, searched: str, dialect: str, within: RowRange) -> Condition:
         """Return the condition that a search finds an item otherwise than by its id.
 
-        Whoever has a list of their own must not tell known items by what they are called.
+        Whoever has a list of their own must not tell check items by what they are called.
         """
         authors = self.seen_authors
         said = {a.id for a in self._annotators.values()} if authors is None else set(authors)

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser
 from rebuilt import rebuilt
 from serving import PATIENCE, Server
 
-from spanlab.people.entrance import change_known
+from spanlab.people.entrance import change_checks
 from spanlab.people.logins import COOKIE
 from spanlab.schema import Annotation, AnnotatorKind, Question, Role
 from spanlab.storage import Store
@@ -252,7 +252,7 @@ def _with_known(store: Store) -> None:
         [one.model_copy(update={"annotations": (*one.annotations, gold)}) for one in known],
     )
     asked = Question(name="fluent", kind="choice", options=("yes", "no"))
-    change_known(store, DATASET, {"share": 0.2})
+    change_checks(store, DATASET, {"share": 0.2})
     store.change_settings(DATASET, lambda now: now.model_copy(update={"questions": (asked,)}))
 
 

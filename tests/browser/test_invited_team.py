@@ -26,7 +26,7 @@ from playwright.sync_api import (
 )
 from serving import PATIENCE, Server, patient
 
-from spanlab.people.entrance import change_known
+from spanlab.people.entrance import change_checks
 from spanlab.schema import Annotation, AnnotatorKind, Record, Span
 from spanlab.storage import Store
 from spanlab.worklists import check_items, drawing
@@ -59,7 +59,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with Store.open(server.settings) as store:
         store.import_records("ours", [_plain(f"plain-{n}") for n in range(ITEMS)])
         store.import_records("ours", [_known(f"known-{n}") for n in range(KNOWN)])
-        change_known(store, "ours", {"share": 0.3, "test_items": TEST})
+        change_checks(store, "ours", {"share": 0.3, "test_items": TEST})
         store.change_settings("ours", lambda now: now.model_copy(update={"overlap": 2}))
     server.start()
     try:

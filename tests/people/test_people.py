@@ -17,10 +17,10 @@ from spanlab.data.exporting import export_dataset
 from spanlab.oplog.operations import AddSpan, FinishItem, SentOperation
 from spanlab.people.entrance import (
     begin_test,
-    change_known,
+    change_checks,
+    check_items_of,
     describe_leaving,
     entrance_of,
-    known_items,
     let_in,
 )
 from spanlab.people.overview import done_by, oversee, remind_table
@@ -85,7 +85,7 @@ def test_the_lead_sees_what_each_has_left_how_well_they_mark_and_whom_to_remind(
             "# Read me"
         ),
     )
-    change_known(store, "d", {"share": 0.25, "warn_below": 0.6})
+    change_checks(store, "d", {"share": 0.25, "warn_below": 0.6})
     for number in range(3):
         _mark(store, f"known {number}", "Ada", 2, 6)
         _mark(store, f"known {number}", "Ben", 0, 4)
@@ -122,7 +122,7 @@ def test_the_lead_sees_what_each_has_left_how_well_they_mark_and_whom_to_remind(
 
 
 def test_a_test_on_known_items_comes_before_anything_else(store: Store) -> None:
-    change_known(store, "d", {"test_items": 3, "pass_at": 0.6})
+    change_checks(store, "d", {"test_items": 3, "pass_at": 0.6})
     with pytest.raises(UsageError, match="test before anybody begins"):
         check_may_write(store, "d", "Ada", "item 1")
     assert entrance_of(store, "d", "Ada").stage == "begin"
@@ -141,7 +141,7 @@ def test_a_test_on_known_items_comes_before_anything_else(store: Store) -> None:
     state = entrance_of(store, "d", "Ada")
     assert (state.stage, state.score) == ("open", 1.0)
     check_may_write(store, "d", "Ada", "item 1")
-    change_known(store, "d", {"retry": False})
+    change_checks(store, "d", {"retry": False})
     begin_test(store, "d", "Ben")
     for item in entrance_of(store, "d", "Ben").items:
         _mark(store, item, "Ben", 0, 1)
@@ -162,18 +162,18 @@ def test_a_test_on_known_items_comes_before_anything_else(store: Store) -> None:
 
 
 def test_known_answers_need_reviewers_who_never_see_what_others_marked(store: Store) -> None:
-    change_known(store, "d", {"share": 0.1})
+    change_checks(store, "d", {"share": 0.1})
     with pytest.raises(UsageError, match="Always hidden"):
         store.change_settings("d", lambda now: now.model_copy(update={"always_blind": False}))
     with pytest.raises(UsageError, match=r"0\.5"):
-        change_known(store, "d", {"share": 0.9})
-    change_known(store, "d", None)
+        change_checks(store, "d", {"share": 0.9})
+    change_checks(store, "d", None)
     assert store.settings("d").known is None
 
 
 def test_an_annotator_is_scored_by_what_they_may_not_see_and_leads_nothing(store: Store) -> None:
     store.change_settings("d", lambda now: now.model_copy(update={"overlap": 1}))
-    change_known(store, "d", {"test_items": 2})
+    change_checks(store, "d", {"test_items": 2})
     store.access.sign_in("oidc:ada", "Ada")
     store.access.grant("oidc:ada", Role.ANNOTATOR, "d")
     mine = store.acting_as(store.access.actor("oidc:ada"), hides=True)
@@ -188,10 +188,10 @@ def test_an_annotator_is_scored_by_what_they_may_not_see_and_leads_nothing(store
         lambda: let_in(mine, "d", "Ada"),
         lambda: plans.take_back(mine, "d", "Ben"),
         lambda: check_items.given_to(mine, "d", "Ada"),
-        lambda: known_items(mine, "d", "Ben"),
+        lambda: check_items_of(mine, "d", "Ben"),
         lambda: plans.part(mine, "d", "Ada"),
         lambda: entrances.confirm_read(mine, "d", "Ben", 1),
-        lambda: change_known(mine, "d", None),
+        lambda: change_checks(mine, "d", None),
     ):
         with pytest.raises(AccessError):
             refused()
@@ -209,7 +209,7 @@ def _export(store: Store, choice: ExportChoice | None = None) -> dict[str, set[s
 
 
 def test_known_answers_adjudication_and_export_go_together(store: Store) -> None:
-    change_known(store, "d", {"share": 0.25})
+    change_checks(store, "d", {"share": 0.25})
     settings = store.settings("d")
     assert settings.known is not None
     assert settings.known.labels == ("gold",)
@@ -241,11 +241,11 @@ def test_known_answers_adjudication_and_export_go_together(store: Store) -> None
 def test_whose_labels_the_known_answers_are_is_for_the_lead_to_say(store: Store) -> None:
     _mark(store, "item 0", "Lena", 0, 4)
     assert copy_as_gold(store, "d", "Lena", "known") == 1
-    change_known(store, "d", {"labels": "known"})
+    change_checks(store, "d", {"labels": "known"})
     assert check_items.check_ids(store, "d") == {"item 0"}
     store.rename_annotator("d", "known", "by Lena")
     assert check_items.check_ids(store, "d") == {"item 0"}
-    change_known(store, "d", {"labels": "gold,by Lena"})
+    change_checks(store, "d", {"labels": "gold,by Lena"})
     assert len(check_items.check_ids(store, "d")) == 9
     old = store.settings("d").known
     assert old is not None
@@ -276,7 +276,7 @@ def test_who_does_not_review_sees_all_and_who_does_when_all_is_decided(store: St
 
 
 def test_before_a_test_nobody_adds_evidence(store: Store) -> None:
-    change_known(store, "d", {"test_items": 3})
+    change_checks(store, "d", {"test_items": 3})
     pasted = AddedEvidence(text="Detectors would read this.")
     with pytest.raises(UsageError, match="test before anybody begins"):
         add_evidence(store, "d", "item 1", pasted, reviewer="Ada")

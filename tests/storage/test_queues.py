@@ -182,8 +182,8 @@ def test_a_list_grows_where_people_take_what_others_have_left(
     others = [name for name in ada + ben if name.startswith("item")]
     assert sorted(others) == sorted({f"item {n}" for n in range(24)})
     for names in (ada, ben):
-        n_known = len(_known_in(names))
-        assert abs(n_known - len(names) / 4) <= 1.5
+        n_checks = len(_known_in(names))
+        assert abs(n_checks - len(names) / 4) <= 1.5
         assert not names[0].startswith("known")
     _plan(store, away=("Cleo",))
     assert walk("Cleo", 3) == []

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from spanlab.base.errors import UsageError
 from spanlab.measure.sample import plan_measurement
 from spanlab.oplog.operations import OPERATION, FinishItem, SentOperation
-from spanlab.people.entrance import begin_test, change_known, entrance_of
+from spanlab.people.entrance import begin_test, change_checks, entrance_of
 from spanlab.people.overview import oversee
 from spanlab.people.own_lists import check_may_write
 from spanlab.review.span_editor import EditorMessage, ReviewQueue, exchange
@@ -30,7 +30,7 @@ from spanlab.schema import (
     Span,
 )
 from spanlab.storage import Store
-from spanlab.worklists import drawing, paging, plans
+from spanlab.worklists import drawing, entrances, paging, plans
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "The tower was built in 1887 and is 330 metres tall."
@@ -48,7 +48,7 @@ def bridges(store: Store) -> Store:
     )
     plan = {"overlap": 1, "assigned_to": ("Ada", "Ben")}
     store.change_settings("d", lambda now: now.model_copy(update=plan))
-    change_known(store, "d", {"share": 0.25})
+    change_checks(store, "d", {"share": 0.25})
     return store
 
 
@@ -165,7 +165,7 @@ def test_a_measurements_sample_is_in_the_list_of_who_reviews_it(bridges: Store) 
     names = _names(bridges, "Cleo", sample)
     assert answer["open"] == names["i07"]
     assert answer["standing"] == {"item": names["i07"], "number": 1, "total": 3}
-    change_known(bridges, "d", {"share": 0.5})  # what was drawn before is drawn anew
+    change_checks(bridges, "d", {"share": 0.5})  # what was drawn before is drawn anew
     here = EditorMessage(place=place.id, open=names["i07"], ahead=names["k03"])
     answer = exchange(bridges, place, here).json
     assert answer["near"] == {
@@ -213,7 +213,7 @@ def _listed(store: Store, person: str) -> list[str]:
 
 
 def test_nothing_is_stored_before_the_test_but_its_own_items(bridges: Store) -> None:
-    change_known(bridges, "d", {"test_items": 2})
+    change_checks(bridges, "d", {"test_items": 2})
     place = ReviewQueue("d", QueueQuery(reviewer="Ada", blind=True, listed=True), None)
 
     def sent(item: str, seq: int) -> str | None:
@@ -238,7 +238,7 @@ def test_nothing_is_stored_before_the_test_but_its_own_items(bridges: Store) -> 
 def test_review_offers_the_test_and_says_kindly_how_it_went(
     open_page: OpenPage, bridges: Store
 ) -> None:
-    change_known(bridges, "d", {"test_items": 2, "pass_at": 0.5})
+    change_checks(bridges, "d", {"test_items": 2, "pass_at": 0.5})
     bridges.change_settings("d", lambda now: now.with_guidelines("Mark **years** alone."))
     app = open_page("review", dataset="d", reviewer="Ada")
     assert "Mark **years** alone." in [each.value for each in app.markdown]
@@ -289,6 +289,21 @@ def test_the_lead_sees_people_and_takes_items_back(open_page: OpenPage, bridges:
     assert bridges.settings("d").away == ()
 
 
+def test_waiving_the_test_for_somebody_chooses_nobody_for_the_next_time(
+    open_page: OpenPage, bridges: Store
+) -> None:
+    change_checks(bridges, "d", {"test_items": 2})
+    app = open_page("campaign", dataset="d")
+    choice = app.selectbox(key="waive-d-0-person")
+    assert choice.value is None
+    choice.set_value("Ben").run()
+    _press(app, "Waive the test")
+    assert [one.reviewer for one in entrances.entered(bridges, "d")] == ["Ben"]
+    assert app.selectbox(key="waive-d-1-person").value is None
+    waive = next(each for each in app.button if each.label == "Waive the test")
+    assert waive.disabled
+
+
 def _texts(app: AppTest) -> str:
     parts = [*app.markdown, *app.caption, *app.error, *app.success, *app.info]
     return " ".join(part.value for part in parts).replace("\\", "")
@@ -332,15 +347,15 @@ def test_where_there_is_no_known_answer_check_items_are_refused_with_the_way_the
     gold = Annotation(annotator="known", kind=AnnotatorKind.GOLD)
     store.save_annotations("d", [("a", gold)])
     with pytest.raises(UsageError, match="a test of 2 items needs as many check items"):
-        change_known(store, "d", {"test_items": 2})
-    change_known(store, "d", {"test_items": 1})
+        change_checks(store, "d", {"test_items": 2})
+    change_checks(store, "d", {"test_items": 1})
     assert store.settings("d").known is not None
 
 
 def test_without_check_items_no_figure_is_of_them(open_page: OpenPage, bridges: Store) -> None:
     bridges.save_annotations("d", [("k00", Annotation(annotator="Ada", kind=AnnotatorKind.PERSON))])
     assert "Check items" in open_page("campaign", dataset="d").dataframe[0].value
-    change_known(bridges, "d", None)
+    change_checks(bridges, "d", None)
     assert "Check items" not in open_page("campaign", dataset="d").dataframe[0].value
     (ada, _) = oversee(bridges, "d").people
     assert ada.known is None
