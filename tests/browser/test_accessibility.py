@@ -107,7 +107,9 @@ def test_no_page_has_a_serious_fault_and_each_says_what_it_is_for(
                 found[f"compare, {tab.inner_text()}"] = complaints(page)
         _measure(store)
         _open(page, server, "measure", "measured")
-        expect(page.locator(".vega-embed svg")).to_have_count(4)
+        for drawer, pictures in (("How it was measured", 3), ("Other rates", 4)):
+            page.get_by_text(drawer, exact=True).click()
+            expect(page.locator(".vega-embed svg")).to_have_count(pictures)
         found["measure, with its pictures"] = complaints(page)
         _open(page, server, "datasets", name)
         found |= _dialogs(page, name)

@@ -104,7 +104,7 @@ def test_the_pages_on_the_samples_and_a_review_by_keyboard(
 
     _measure(at_samples.store)
     go("measure", "40 reviews of 67 items")
-    page.get_by_text("The interval after each review").first.wait_for()
+    page.get_by_role("tab", name="Rates of the plan").wait_for()
     take_picture(page, "measure", tmp_path)
 
 
