@@ -200,7 +200,9 @@ def progress(
         )
     counts = drawing.counts(store, dataset, reviewer)
     done, skipped = counts.get(Status.DONE, 0), counts.get(Status.SKIPPED, 0)
-    n_left = drawing.n_left(store, dataset, reviewer)
+    n_left = counts.get(Status.NOT_ANNOTATED, 0)
+    if drawing.may_lose(settings):
+        n_left = drawing.n_left(store, dataset, reviewer)
     return QueueProgress(done, skipped, done + skipped + n_left, planned=bool(settings.overlap))
 
 

@@ -53,6 +53,11 @@ def grows(settings: DatasetSettings) -> bool:
     return bool(settings.overlap) and not settings.assigned_to
 
 
+def may_lose(settings: DatasetSettings) -> bool:
+    """Return whether others may take items of a list that its person has not decided."""
+    return bool(settings.overlap) and bool(grows(settings) or settings.away or settings.returned)
+
+
 def is_drawn(store: Store, dataset: str, person: str) -> bool:
     """Return whether a person's list is there, with nothing left to be drawn of it."""
     with store.reading(dataset, person) as (connection, row, _):
@@ -188,7 +193,7 @@ def n_left(store: Store, dataset: str, person: str) -> int:
     with store.reading(dataset, person) as (connection, row, _):
         settings = settings_of(connection, row.name)
         query = QueueQuery(reviewer=person, status=Status.NOT_ANNOTATED, listed=True)
-        if settings.overlap and (grows(settings) or settings.away or settings.returned):
+        if may_lose(settings):
             query = replace(query, max_annotators=settings.overlap - 1, reserve=True)
         n_listed = len(Selection(connection, row, query).positions())
         return n_listed + (_n_to_come(connection, row, query) if grows(settings) else 0)
