@@ -28,3 +28,26 @@ def test_a_person_is_forgotten_once_that_is_confirmed(
     (person,) = store.datasets()[0].names_of(AnnotatorKind.PERSON)
     assert person.startswith("person-")
     assert f"They are {person} now" in app.success[0].value.replace("\\", "")
+
+
+def test_a_key_is_shown_once_and_can_be_revoked_also_without_a_name(
+    store: Store, open_page: Callable[..., AppTest]
+) -> None:
+    store.import_records("mine", [Record(item=Item(id="1", answer="A."))])
+    app = open_page("access")
+    for name in ("nightly", ""):
+        (label,) = (each for each in app.text_input if each.label == "What it is for")
+        label.set_value(name)
+        (create,) = (each for each in app.button if each.label == "Create key")
+        create.click().run()
+        assert len(app.code) == 1
+    (line,) = (each for each in app.selectbox if each.label == "Revoke")
+    (unnamed,) = (each for each in line.options if " for viewer: " in each)
+    line.set_value(unnamed).run()
+    app.button(key="revoke-key").click().run()
+    assert not app.exception
+    assert not app.code
+    assert {token.label: bool(token.revoked) for token in store.access.tokens("key")} == {
+        "nightly": False,
+        "viewer": True,
+    }
