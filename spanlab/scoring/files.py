@@ -419,12 +419,17 @@ def _labels(files: Sequence[Path], annotator: str | None, role: Role) -> dict[st
             labels_by_item[labels.id] = found_labels
     wrongs.check()
     if files and not labels_by_item:
-        raise InputError(
-            f"{_names(files)}: there is no finished annotation"
-            + (f" by {annotator!r}" if annotator else ""),
-            expected="labels to score; --annotator and --gold say whose",
-        )
+        raise none_finished(files, annotator)
     return labels_by_item
+
+
+def none_finished(files: Sequence[Path], annotator: str | None) -> InputError:
+    """Return the error of files without a finished annotation by whom is meant."""
+    return InputError(
+        f"{_names(files)}: there is no finished annotation"
+        + (f" by {annotator!r}" if annotator else ""),
+        expected="labels to score; --annotator and --gold say whose",
+    )
 
 
 def _names(files: Sequence[Path]) -> str:

@@ -14,6 +14,7 @@ from spanlab.output.figures import counted, figure
 from spanlab.output.tables import ResultTable, columns_of
 from spanlab.schema import Annotation, Item
 from spanlab.scoring.calibration import UNMARKED, label_pairs
+from spanlab.scoring.files import none_finished
 
 RIGHT: Final = "right"
 WRONG: Final = "any error"
@@ -143,14 +144,21 @@ def score_label_files(
 def annotations_in(
     files: Sequence[Path], annotator: str | None, role: Role
 ) -> dict[str, tuple[Item, Annotation]]:
-    """Return the items of files with the annotation that is meant, by their ids."""
+    """Return the items of files with the annotation that is meant, by their ids.
+
+    Raises:
+        InputError: a file is wrong, or there is no such annotation in them.
+    """
     chooser = AnnotatorChooser(annotator, role)
-    annotations = {}
+    annotations, is_any = {}, False
     for file in files:
         for record in read(file):
             annotation = chooser.done(record)
+            is_any |= annotation is not None
             if annotation is not None and not annotation.is_verdict_only:
                 annotations[record.item.id] = (record.item, annotation)
+    if not is_any:
+        raise none_finished(files, annotator)
     return annotations
 
 

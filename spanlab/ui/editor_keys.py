@@ -45,7 +45,7 @@ KEYS: tuple[EditorKey, ...] = (
     EditorKey("Decide", ("a",), "accept", "Accept the suggestion, go to the next open one"),
     EditorKey("Decide", ("x",), "reject", "Reject the suggestion, go to the next open one"),
     EditorKey("Decide", ("A",), "acceptAll", "Accept all likely suggestions"),
-    EditorKey("Decide", ("o",), "parts", "Open a suggestion into its parts, or join them again"),
+    EditorKey("Decide", ("o",), "parts", "Split a suggestion into its parts, or rejoin them"),
     EditorKey("Decide", ("<", ","), "moreSuggestions",
         "Show suggestions of lower probability, too"),
     EditorKey("Decide", (">", "."), "fewerSuggestions",

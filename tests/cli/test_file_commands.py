@@ -204,6 +204,8 @@ def test_labels_are_scored_each_by_itself_in_characters(spanlab: Run, tmp_path: 
     figures = json.loads(spanlab("score", found, gold, "--by-label", "--json").stdout)
     assert figures["characters"] == 16
     assert spanlab("score", found, gold, "--by-label", "--steps").returncode == 2
+    nobody = spanlab("score", found, gold, "--by-label", "--annotator", "nobody")
+    assert "there is no finished annotation by 'nobody'" in nobody.stderr
 
 
 def test_an_annotator_that_a_file_does_not_have_is_named(spanlab: Run, items: Path) -> None:
