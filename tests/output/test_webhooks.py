@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -135,7 +136,8 @@ def endless(head: bytes, piece: bytes, pause: float = 0.0) -> Callable[[socket.s
 
 HOSTILE: dict[str, tuple[Callable[[socket.socket], None], str]] = {
     "silence": (lambda caller: time.sleep(3), "TimeoutError"),
-    "closed": (lambda caller: caller.close(), "RemoteProtocolError"),
+    # Which of them it is depends on how much of the request has come by then.
+    "closed": (lambda caller: caller.close(), "(RemoteProtocolError|ReadError|WriteError)"),
     "no HTTP": (lambda caller: caller.sendall(b"\0\xff" * 40_000), "RemoteProtocolError"),
     "a head a byte at a time": (endless(b"HTTP/1.1 200 OK\r\nX: ", b"a", 0.1), "TimeoutError"),
     "an endless head": (endless(b"HTTP/1.1 200 OK\r\n", b"X: a\r\n" * 1000), "RemoteProtocolError"),
@@ -179,4 +181,4 @@ def test_a_receiver_that_is_made_to_harm_ends_in_words(
         tracemalloc.stop()
     assert under_way
     assert peak < 8 << 20
-    assert f"127.0.0.1 was not told: {reason}" in caplog.text
+    assert re.search(f"127.0.0.1 was not told: {reason}", caplog.text)
