@@ -579,6 +579,12 @@ def test_a_question_of_the_first_week_finds_its_answer_on_the_first_two_pages(wo
     assert QUESTIONS[words] & {found.page.topic for found in search_guide(words)[:2]}
 
 
+def test_the_guide_can_be_read_in_an_afternoon() -> None:
+    """What it says more than once is said once before it says anything else."""
+    pages = [page.written for page in guide_pages() if page.in_menu]
+    assert sum(len(text.split()) for text in (*pages, text_of(INDEX))) <= 14_000
+
+
 def test_no_text_names_a_version_that_there_is_not() -> None:
     now = tuple(map(int, re.findall(r"\d+", version("spanlab"))[:2]))
     sources = [*FOLDER.glob("*.md"), *FOLDER.parent.rglob("*.py")]

@@ -101,10 +101,9 @@ def test_a_verdict_has_the_share_that_is_not_marked_and_the_worst_span() -> None
     assert judge(WRONG, None).score < SCORE
 
 
-@pytest.mark.parametrize("program", ["promptfoo", "DeepEval", "RAGAS"])
-def test_the_guide_shows_the_reason_that_there_is(program: str) -> None:
-    """What the program prints around it is checked by ``make test-peers``."""
-    assert REASON in " ".join(" ".join(of_section("integrations", program)).split())
+def test_the_guide_shows_the_reason_that_there_is() -> None:
+    """That DeepEval, RAGAS and promptfoo print it is checked by ``make test-peers``."""
+    assert f"{REASON}\n" in of_section("integrations", "In your tests")
 
 
 def test_a_detector_that_fails_gives_no_score() -> None:
