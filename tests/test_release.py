@@ -32,10 +32,26 @@ def test_a_release_writes_version_and_day(project: Path) -> None:
     set_version("99.0.1", DAY, project)
     changes, citation, settings = ((project / name).read_text(encoding="utf-8") for name in FILES)
     assert "## Unreleased\n\n## 99.0.1 (2030-01-02)\n\n### Added\n- Something.\n" in changes
-    assert "\nversion: 99.0.1\n" in citation
+    assert "\nversion: 99.0.1\ndate-released: 2030-01-02\n" in citation
     assert settings.count('version = "99.0.1"') == 1
     with pytest.raises(ValueError, match="nothing is under Unreleased"):
         set_version("99.0.2", DAY, project)
+
+
+def test_what_is_new_is_a_page_that_a_reader_finishes_and_the_rest_is_folded() -> None:
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    page, *folded = changes.split("<details>\n<summary>")
+    assert len(page.split()) <= 850
+    assert all(
+        f"### {part}\n" in page
+        for part in (
+            "For researchers",
+            "For teams that evaluate",
+            "For engineers",
+            "When you upgrade from 1.0",
+        )
+    )
+    assert [part.count("\n</details>\n") for part in folded] == [1, 1]
 
 
 @pytest.mark.parametrize("version", ["", "1", "v99.0.0", "0.9.0", "99.0"])

@@ -1,4 +1,4 @@
-"""`make release VERSION=…`: the version in every file that says it, and the day in the changes."""
+"""`make release VERSION=…`: version and day in every file that says them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ _PLACES = {  # each has the version on one line of its own
     "pyproject.toml": re.compile(r'^version = "(.+)"$', re.MULTILINE),
     "CITATION.cff": re.compile(r"^version: (.+)$", re.MULTILINE),
 }
+_RELEASED = re.compile(r"^date-released: .+$", re.MULTILINE)
 
 
 def set_version(version: str, day: date, root: Path = ROOT) -> None:
@@ -40,6 +41,7 @@ def set_version(version: str, day: date, root: Path = ROOT) -> None:
         old = place.search(texts[name])
         assert old is not None
         texts[name] = texts[name][: old.start(1)] + version + texts[name][old.end(1) :]
+    texts["CITATION.cff"] = _RELEASED.sub(f"date-released: {day}", texts["CITATION.cff"])
     for name, text in texts.items():
         (root / name).write_text(text, encoding="utf-8")
 
