@@ -25,6 +25,7 @@ from spanlab.schema import AnnotatorKind
 from spanlab.ui.common import server_files
 from spanlab.ui.tables import text_grid
 
+RECIPE = ".toml"  # how names of recipes end
 _LAYOUT = "spanlab.import-layout"
 _PREVIEW = "spanlab.import-preview"
 
@@ -49,6 +50,22 @@ class ImportChoice:
     def with_options(self, **options: Any) -> ImportChoice:
         """Return the same files, read otherwise."""
         return replace(self, options=self.options.model_copy(update=options))
+
+    @property
+    def source(self) -> tuple[object, ...]:
+        """Which files these are, however they are read."""
+        return (*(upload.file_id for upload in self._files), *self.paths)
+
+    @property
+    def stem(self) -> str:
+        """The name that a dataset gets from the first file, or for a glob from its directory."""
+        path = Path(next(iter((*(upload.name for upload in self._files), *self.paths)), ""))
+        named = path.parent if any(mark in path.name for mark in "*?[") else path
+        return named.name.partition(".")[0]
+
+    @property
+    def _files(self) -> Sequence[UploadedFile]:
+        return [upload for upload in self.uploads if not upload.name.endswith(RECIPE)]
 
     @property
     def is_any(self) -> bool:
@@ -119,7 +136,7 @@ def layout_of(choice: ImportChoice) -> RecordLayout:
     Raises:
         InputError: the file cannot be read.
     """
-    reading = ImportOptions(format=choice.options.format, records=choice.options.records)
+    reading = ImportOptions(**choice.options.model_dump(include={"format", "records", "encoding"}))
     first_file = ImportChoice(choice.uploads[:1], choice.paths[:1], "", reading)
     kept_layout = st.session_state.get(_LAYOUT)
     if choice.uploads and kept_layout is not None and kept_layout[0] == first_file.key():

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from spanlab.base.errors import SpanlabError, UsageError
-from spanlab.data.import_files_panel import ImportChoice, layout_of, show_samples
+from spanlab.data.import_files_panel import RECIPE, ImportChoice, layout_of, show_samples
 from spanlab.data.importing import ImportOptions
 from spanlab.detection.options_form import ask
 from spanlab.formats.columns import BATCH_ID, FIELDS
@@ -36,7 +37,7 @@ _KINDS = {
     _ANNOTATIONS: "What people and detectors marked in items that a dataset has, by their names.",
 }
 _BESIDE = 3  # boxes in a row
-_RECIPE = ".toml"
+_ENCODINGS = ("utf-8", "windows-1252", "latin-1", "utf-16")
 _UNSAID = {name: field.default for name, field in ImportOptions.model_fields.items()}
 _FIELDS = {
     "id": "Id",
@@ -49,63 +50,89 @@ _FIELDS = {
 }
 
 
-def import_form(datasets: Sequence[str]) -> ImportChoice:
-    """Draw the form and return its values.
+@dataclass(frozen=True)
+class ImportForm:
+    """What the form says, and places in it: for the button, for a preview, for what is folded."""
+
+    choice: ImportChoice
+    button: DeltaGenerator
+    preview: DeltaGenerator
+    fold: DeltaGenerator
+
+
+def import_form(datasets: Sequence[str], explained: object = None) -> ImportForm:
+    """Draw the form: files first, then a line with the button, and all else below the preview.
 
     Args:
         datasets: the names of those there are, for which predictions may be imported.
+        explained: the ``source`` of files that people are asked how to read: nothing is folded.
     """
     kind = _ITEMS
     if datasets:
         kind = st.radio(
             "Files contain",
             list(_KINDS),
-            captions=list(_KINDS.values()),
             horizontal=True,
-            key=f"import-kind-{_round()}",
+            key=f"import-kind-{import_round()}",
+            help="  \n".join(f"**{name}**: {about}" for name, about in _KINDS.items()),
         )
     uploads, paths = _ask_files()
-    if kind == _PREDICTIONS:
-        return _ask_predictions(uploads, paths, datasets)
-    if kind == _ANNOTATIONS:
-        into = st.selectbox("Dataset", datasets, key=f"import-into-{_round()}")
-        return ImportChoice(uploads, paths, into or "", ImportOptions(), joins=True)
-    recipes = [upload for upload in uploads if upload.name.endswith(_RECIPE)]
-    uploads = [upload for upload in uploads if upload not in recipes]
-    stem = _stem(uploads[0].name if uploads else (paths[0] if paths else ""))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        line = st.container(horizontal=True, vertical_alignment="bottom")
+        button = st.container(width="content")
+    preview = st.container()
+    files = ImportChoice(uploads, paths, "", ImportOptions())
+    with line:
+        if not files.is_any:
+            return ImportForm(files, button, preview, preview)
+        if kind == _PREDICTIONS:
+            return ImportForm(_ask_predictions(files, datasets), button, preview, preview)
+        if kind == _ANNOTATIONS:
+            into = st.selectbox("Dataset", datasets, key=f"import-into-{import_round()}")
+            choice = replace(files, dataset=into or "", joins=True)
+            return ImportForm(choice, button, preview, preview)
+        stem = files.stem
+        name = st.text_input(
+            "Dataset",
+            placeholder=stem or "named after the first file",
+            help="A new name makes a dataset; the name of an existing one adds the items to it.",
+            key=f"import-name-{import_round()}",
+        )
+    is_open = explained == files.source
+    with st.expander("How the files are read", expanded=is_open, icon=":material/tune:") as fold:
+        choice = _ask_reading(replace(files, dataset=name.strip() or stem), preview)
+    return ImportForm(choice, button, preview, fold)
+
+
+def _ask_reading(choice: ImportChoice, preview: DeltaGenerator) -> ImportChoice:
+    """Draw how files are read; the line and the preview above follow it."""
+    recipes = [upload for upload in choice.uploads if upload.name.endswith(RECIPE)]
+    uploads = [upload for upload in choice.uploads if upload not in recipes]
+    named = {"format": ("auto", *formats()), "encoding": _ENCODINGS}
+    boxes = {name: {"kind": "choice", "choices": choices} for name, choices in named.items()}
     left, right = st.columns(2)
-    name = left.text_input(
-        "Dataset",
-        placeholder=stem or "named after the first file",
-        help="A new name makes a dataset; the name of an existing one adds the items to it.",
-        key=f"import-name-{_round()}",
-    )
-    with right:
-        reading = _ask("format", format={"kind": "choice", "choices": ("auto", *formats())})
     with left:
-        reading |= _ask("model")
+        reading = _ask("format", "model", format=boxes["format"])
     options = None
     with right:
-        reading |= _ask("lang")
-        with errors_shown():
-            options = ImportOptions.checked(_by_recipe(recipes, reading))
+        reading |= _ask("encoding", "lang", encoding=boxes["encoding"])
+    with preview, errors_shown():
+        options = ImportOptions.checked(_by_recipe(recipes, reading))
     if options is None:
-        return ImportChoice((), (), name, ImportOptions())
-    choice = ImportChoice(uploads, paths, name.strip() or stem, options)
+        return replace(choice, uploads=(), paths=())
+    choice = replace(choice, uploads=uploads, options=options)
     if recipes:
-        st.info(plain(f"Read by the recipe {recipes[0].name}."), icon=":material/menu_book:")
+        preview.caption(plain(f"Read by the recipe {recipes[0].name}."))
     elif choice.is_any:
         choice = _with_columns(choice)
     beside = ["contexts"]
     if choice.is_any and BATCH_ID in _read_layout(choice).columns:
         beside.append("requests")
     on_server = not uploads and server_files() is not None
-    with st.expander("Passages and invalid records", icon=":material/tune:"):
-        reading = _ask(*beside, **{name: {"kind": "text"} for name in beside}) if on_server else {}
-        uploaded = {} if on_server else {name: _ask_beside(name) for name in beside}
-        invalid = _ask("skip_bad")
-    named = {name: Path(str(path)) if path else None for name, path in reading.items()}
-    return replace(choice.with_options(**named, **invalid), beside=uploaded)
+    reading = _ask(*beside, **{name: {"kind": "text"} for name in beside}) if on_server else {}
+    uploaded = {} if on_server else {name: _ask_beside(name) for name in beside}
+    paths = {name: Path(str(path)) if path else None for name, path in reading.items()}
+    return replace(choice.with_options(**paths, **_ask("skip_bad")), beside=uploaded)
 
 
 def _by_recipe(recipes: Sequence[UploadedFile], reading: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,41 +149,28 @@ def _by_recipe(recipes: Sequence[UploadedFile], reading: Mapping[str, Any]) -> d
     return {**(says[0] if says else {}), **chosen}
 
 
-def _ask_predictions(
-    uploads: Sequence[UploadedFile], paths: Sequence[str], datasets: Sequence[str]
-) -> ImportChoice:
-    left, right = st.columns(2)
-    dataset = left.selectbox("Dataset", datasets, key=f"import-into-{_round()}")
-    stem = _stem(uploads[0].name if uploads else (paths[0] if paths else ""))
-    with right:
-        named = {"placeholder": stem} if stem else {}
-        system = _ask("system", system=named)["system"]
+def _ask_predictions(choice: ImportChoice, datasets: Sequence[str]) -> ImportChoice:
+    dataset = st.selectbox("Dataset", datasets, key=f"import-into-{import_round()}")
+    system = _ask("system", system={"placeholder": choice.stem})["system"]
     kind = st.segmented_control(
         "The system is a",
         (AnnotatorKind.DETECTOR, AnnotatorKind.PERSON),
         default=AnnotatorKind.DETECTOR,
         required=True,
-        key=f"import-annotator-kind-{_round()}",
+        key=f"import-annotator-kind-{import_round()}",
+        width="content",
     )
-    options = ImportOptions(system=str(system or stem))
-    return ImportChoice(uploads, paths, dataset or "", options, kind=AnnotatorKind(kind))
+    options = ImportOptions(system=str(system or choice.stem))
+    return replace(choice, dataset=dataset or "", options=options, kind=AnnotatorKind(kind))
 
 
 def _ask(*keywords: str, **changes: Mapping[str, Any]) -> dict[str, Any]:
-    return ask(ImportOptions, f"import-{_round()}", *keywords, **changes)
+    return ask(ImportOptions, f"import-{import_round()}", *keywords, **changes)
 
 
 def clear_form() -> None:
     """Empty the form after its import."""
-    st.session_state[_ROUND] = _round() + 1
-
-
-def _stem(file_name: str) -> str:
-    """Return the name that a dataset gets from a file, or for a glob from its directory."""
-    path = Path(file_name)
-    return (path.parent if any(mark in path.name for mark in "*?[") else path).name.partition(".")[
-        0
-    ]
+    st.session_state[_ROUND] = import_round() + 1
 
 
 def _ask_files() -> tuple[Sequence[UploadedFile], Sequence[str]]:
@@ -174,7 +188,7 @@ def _ask_files() -> tuple[Sequence[UploadedFile], Sequence[str]]:
         uploads = st.file_uploader(
             "Files",
             accept_multiple_files=True,
-            key=f"import-files-{_round()}",
+            key=f"import-files-{import_round()}",
             help="JSON Lines, JSON, CSV, parquet or Arrow, packed with gzip or not. For RAGTruth, "
             "take response.jsonl and source_info.jsonl together. A recipe (.toml), which the "
             "preview offers, says how the files beside it are read.",
@@ -183,7 +197,7 @@ def _ask_files() -> tuple[Sequence[UploadedFile], Sequence[str]]:
     path = st.text_input(
         "Path, glob or folder",
         placeholder="/data/answers/*.jsonl",
-        key=f"import-path-{_round()}",
+        key=f"import-path-{import_round()}",
         help="The path on the server. Nothing is uploaded, so this is the "
         "way for very large files. A folder is read as Hugging Face's datasets saves one: its "
         "Arrow or parquet files.",
@@ -200,7 +214,7 @@ _BESIDE_HELP = {
 def _ask_beside(name: str) -> UploadedFile | None:
     title = ImportOptions.model_fields[name].title or name
     kinds = ["jsonl", "zip"] if name == "contexts" else ["jsonl"]
-    key = f"import-{name}-{_round()}"
+    key = f"import-{name}-{import_round()}"
     return st.file_uploader(title, type=kinds, key=key, help=_BESIDE_HELP[name])
 
 
@@ -250,12 +264,13 @@ def _ask_columns(layout: RecordLayout) -> Mapping[str, str] | None:
         column = boxes[index % _BESIDE].selectbox(
             _FIELDS.get(field, field),
             [unsaid, *layout.columns],
-            key=f"import-column-{field}-{_round()}",
+            key=f"import-column-{field}-{import_round()}",
         )
         if column != unsaid:
             columns[field] = column
     return columns or None
 
 
-def _round() -> int:
+def import_round() -> int:
+    """Return how many imports emptied the form."""
     return int(st.session_state.get(_ROUND, 0))

@@ -36,87 +36,65 @@ from spanlab.ui.messages import errors_shown, progress
 from spanlab.ui.tables import text_grid
 
 _RESULT = "spanlab.imported"
-_FIRST = "spanlab.imported-first"
-_NEW = "spanlab.imported-new"  # a result that was not told yet
+_EXPLAINED = "spanlab.import-explained"  # files that cannot be read before people say how
 _UNMATCHED = 10  # ids that are named
 
 
 @dataclass(frozen=True)
 class _ImportResult:
-    """What came of an import: of items, or of a system's predictions for them.
-
-    ``source`` is what the form said, to tell whether it still says so.
-    """
+    """What came of an import: of items, or of a system's predictions for them."""
 
     dataset: str
-    source: object
     imported: ImportResult | None = None
     joined: JoinedPredictions | None = None
     system: str = ""
 
 
-def starts_open() -> bool:
-    """Say whether the panel is drawn open: in a session that imported its first dataset in it.
-
-    Otherwise people open it. To open it anew with every result would take it away for a moment,
-    and the page would scroll to its top.
-    """
-    return _FIRST in st.session_state
-
-
 def import_panel(datasets: Sequence[str] = ()) -> None:
-    """Draw the import form, a preview, and the button, which the result replaces.
-
-    The form stays as it is above the result, so that nothing moves away from where people look.
+    """Draw the import form, with the button and a preview above what is folded.
 
     Args:
         datasets: the names of those there are.
     """
-    choice = import_form(datasets)
-    result: _ImportResult | None = st.session_state.get(_RESULT)
-    is_done = result is not None and result.source == _source(choice)
+    form = import_form(datasets, st.session_state.get(_EXPLAINED))
+    choice = form.choice
     ready = choice.is_any
-    if choice.makes_items and lacks_answer(choice):
-        ready = False
-        st.info(
-            "Choose above which column holds the answer, or the chat that it ends.",
-            icon=":material/arrow_upward:",
-        )
-    elif choice.makes_items:
-        ready = False
-        with errors_shown("Nothing was imported."):
-            show_preview(preview_of(choice))
+    with form.preview:
+        if choice.makes_items and lacks_answer(choice):
+            ready = False
+            st.info(
+                "Choose below which column holds the answer, or the chat that it ends.",
+                icon=":material/arrow_downward:",
+            )
+        elif choice.makes_items:
+            ready = False
+            with errors_shown("Nothing was imported."):
+                show_preview(preview_of(choice))
+                ready = True
+    if choice.makes_items and ready:
+        with form.fold:
             _offer_recipe(choice)
-            ready = True
-    if result is not None and (is_done or not choice.is_any):
-        _show_result(result)
-    if is_done:
-        return
-    if st.button(
-        "Import",
-        type="primary",
-        icon=":material/upload:",
-        disabled=not ready,
-        key="import",
-    ):
-        with errors_shown("Nothing was imported."):
+    elif choice.makes_items and st.session_state.get(_EXPLAINED) != choice.source:
+        st.session_state[_EXPLAINED] = choice.source
+        st.rerun()
+    with form.button:
+        is_pressed = st.button(
+            "Import", type="primary", icon=":material/upload:", disabled=not ready, key="import"
+        )
+    if is_pressed:
+        with form.preview, errors_shown("Nothing was imported."):
             st.session_state[_RESULT] = _import(choice)
-            st.session_state.update({_NEW: True} if datasets else {_NEW: True, _FIRST: True})
+            clear_form()
             remember_dataset(choice.dataset)
             st.rerun()
 
 
-def _source(choice: ImportChoice) -> object:
-    return (choice.key(), choice.dataset)
-
-
-def _show_result(result: _ImportResult) -> None:
+def show_result() -> None:
     """Draw what the last import did, until the next one or until people close it."""
+    result: _ImportResult | None = st.session_state.get(_RESULT)
+    if result is None:
+        return
     name = result.dataset
-    if st.session_state.pop(_NEW, False):  # the result may be drawn below the window's edge
-        done = result.imported or result.joined
-        items = 0 if done is None else done.items
-        st.toast(f"Ready: {counted(items, 'item')} of {plain(name)}", duration="long")
     rejects = () if result.imported is None else result.imported.rejects
     with st.container(border=True, key="import-result"):
         if result.imported is not None:
@@ -130,7 +108,6 @@ def _show_result(result: _ImportResult) -> None:
             link("review", "Review", icon=":material/edit_note:", dataset=name)
             if st.button("Close", icon=":material/close:", key="close-import-result"):
                 del st.session_state[_RESULT]
-                clear_form()
                 st.rerun()
 
 
@@ -216,13 +193,13 @@ def _import(choice: ImportChoice) -> _ImportResult:
                     kind=choice.kind,
                     on_progress=advance,
                 )
-            return _ImportResult(choice.dataset, _source(choice), joined=joined, system=system)
+            return _ImportResult(choice.dataset, joined=joined, system=system)
         if choice.joins:
             with progress("Joining", None) as advance:
                 joined = join_annotations(
                     store(), readable_files.files, choice.dataset, readable_files.options, advance
                 )
-            return _ImportResult(choice.dataset, _source(choice), joined=joined)
+            return _ImportResult(choice.dataset, joined=joined)
         with progress("Importing", estimate_items(readable_files.files), about=True) as advance:
             imported = import_files(
                 store(),
@@ -231,9 +208,7 @@ def _import(choice: ImportChoice) -> _ImportResult:
                 readable_files.options,
                 on_progress=advance,
             )
-        return _ImportResult(
-            choice.dataset, _source(choice), _rename_as_uploaded(imported, readable_files)
-        )
+        return _ImportResult(choice.dataset, _rename_as_uploaded(imported, readable_files))
 
 
 def _rename_as_uploaded(imported: ImportResult, readable_files: ReadableFiles) -> ImportResult:
@@ -268,9 +243,6 @@ def show_preview(preview: ImportPreview) -> None:
         f"**Recognised as {plain(formats)}.** {plain(_annotators(preview))} Passages: in "
         f"{preview.with_passages:,} of {among}{counted(preview.read, 'item')}."
     )
-    _show_fields(preview.fields)
-    for remark in preview.remarks:
-        st.info(plain(remark), icon=":material/info:")
     if preview.warning:
         st.warning(plain(preview.warning), icon=":material/warning:")
     if preview.rejects:
@@ -290,6 +262,9 @@ def show_preview(preview: ImportPreview) -> None:
         )
         rows = "".join(map(_row, preview.items))
         st.html(f"{_STYLE}<table class='import-preview'><tr>{head}</tr>{rows}</table>")
+    _show_fields(preview.fields)
+    for remark in preview.remarks:
+        st.info(plain(remark), icon=":material/info:")
 
 
 def _show_fields(fields: Mapping[str, str]) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from spanlab.data.dialogs_panel import ACTIONS, ask, show_dialog
-from spanlab.data.import_panel import import_panel, starts_open
+from spanlab.data.import_form import import_round
+from spanlab.data.import_panel import import_panel, show_result
 from spanlab.data.importing import DATASET, detection_of_samples, prepare_samples
 from spanlab.jobs import Jobs, JobState, JobView
 from spanlab.jobs.panel import (
@@ -58,10 +59,10 @@ def page() -> None:
         with st.expander(
             "Import files",
             icon=":material/upload_file:",
-            expanded=starts_open(),
-            key="import-panel",
+            key=f"import-panel-{import_round()}",  # a new one is closed
         ):
             import_panel([summary.name for summary in datasets])
+    show_result()
     detections = latest_jobs("detect", datasets)
     for summary in _choose_page(datasets):
         own = [version for version in summaries if version.version_of == summary.name]
@@ -76,9 +77,9 @@ def _first_steps() -> None:
         "spanlab helps you find the parts of LLM answers that nothing supports. A dataset holds "
         "such answers with their questions and evidence, and what people and detectors marked."
     )
-    with st.container(border=True):
-        st.markdown("**Look around first**")
-        st.caption("Questions and answers in 14 languages, with a detector and three annotators.")
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        about = "Questions and answers in 14 languages, with a detector and three annotators."
+        st.markdown(f"**Look around first.** {about}", width="stretch")
         if st.button(
             "Load the sample dataset", type="primary", icon=":material/science:", key="load-samples"
         ):

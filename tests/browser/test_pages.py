@@ -92,14 +92,18 @@ def test_an_uploaded_file_is_counted_and_detected(visit: Callable[..., Page], st
     store.import_records(f"{source}-seed", records())
     export_dataset(store, f"{source}-seed", lines)
     page = visit("datasets")
+    page.set_viewport_size({"width": 1280, "height": 720})
     page.get_by_text("Import files").click()
     upload = FilePayload(name=f"{source}.jsonl", mimeType="", buffer=lines.getvalue())
     page.locator("input[type=file]").first.set_input_files(upload)
     expect(page.get_by_placeholder(source)).to_be_visible(timeout=WAIT)
-    page.get_by_role("button", name="Import", exact=True).click()
-    told = page.get_by_test_id("stToast").get_by_text(f"Ready: 3 items of {source}")
-    expect(told).to_be_in_viewport(timeout=WAIT)
-    expect(page.get_by_text(f"3 items imported into {source}")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("Recognised as")).to_be_in_viewport(timeout=WAIT)
+    button = page.get_by_role("button", name="Import", exact=True)
+    expect(button).to_be_in_viewport()
+    expect(page.get_by_label("Format", exact=True)).not_to_be_visible()  # all else is folded
+    button.click()
+    expect(page.get_by_text(f"3 items imported into {source}")).to_be_in_viewport(timeout=WAIT)
+    expect(page.get_by_text("Files contain")).not_to_be_visible()  # it has closed
     assert list(store.records(source)) == records()
     mine = card(page, source)
     expect(mine.locator(".counts .row")).to_have_text(

@@ -92,10 +92,30 @@ def test_an_upload_becomes_a_dataset_named_after_its_file(
     assert [record.item.id for record in store.records("answers")] == ["a", "b"]
 
 
+def test_a_file_in_another_encoding_opens_the_fold_where_its_encoding_is_chosen(
+    open_page: OpenPage, store: Store
+) -> None:
+    app = upload(open_page("datasets"), lines(item("a")))
+    (fold,) = (part for part in app.expander if part.label == "How the files are read")
+    assert not fold.proto.expanded
+    app = upload(app, "id,answer\n1,In Köln.\n".encode("windows-1252"), "umlauts.csv")
+    assert "encoding windows-1252 reads it as" in app.error[0].value.replace("\\", "")
+    assert app.button(key="import").disabled
+    (fold,) = (part for part in app.expander if part.label == "How the files are read")
+    assert fold.proto.expanded
+    app.selectbox(key="spanlab.import-0.encoding").set_value("windows-1252").run()
+    (fold,) = (part for part in app.expander if part.label == "How the files are read")
+    assert fold.proto.expanded  # it does not close under people's hands
+    app.button(key="import").click().run()
+    (record,) = store.records("umlauts")
+    assert record.item.answer == "In Köln."
+    assert not app.file_uploader[0].value
+
+
 def test_a_recipe_beside_files_says_how_they_are_read(open_page: OpenPage, store: Store) -> None:
     rows = lines({"x": {"y": "Oslo."}, "z": "Capital?"})
     app = upload(open_page("datasets"), rows)
-    assert "Choose above which column holds the answer" in everything(app)
+    assert "Choose below which column holds the answer" in everything(app)
     says = b'[columns]\nanswer = "x.y"\nquestion = "z"\n'
     both = [("answers.jsonl", rows, ""), ("ours.toml", says, "")]
     app.file_uploader(key="import-files-0").set_value(both).run()
