@@ -15,7 +15,7 @@ from spanlab.people.logins import (
     state_of,
     token_table,
 )
-from spanlab.schema import AccessToken, Role
+from spanlab.schema import AccessToken, DatasetSummary, Role
 from spanlab.ui.common import plain, store
 from spanlab.ui.messages import errors_shown, tell_after_rerun
 from spanlab.ui.tables import show_grid
@@ -25,27 +25,37 @@ _GUESTS: Final = [role for role in Role if role is not Role.LEAD]
 _MOST: Final = 200  # links made at once
 
 
-def draw_invitations(dataset: str, *, expanded: bool) -> None:
-    """Draw the form that makes links, the texts to send, and all links of a dataset."""
-    made = st.session_state.get(_MADE, {}).get(dataset)
-    is_open = expanded or made is not None
-    with st.expander("**Invite people**", icon=":material/person_add:", expanded=is_open):
-        if not has_login():
-            st.markdown(
-                "Anybody who can reach this app may use all of it now. To invite people by links, "
-                "start it with `spanlab serve --invite`. No login provider is needed."
-            )
-            return
-        _ask(dataset)
-        if made:
-            st.success("Send each person their text. It is shown only until you close it.")
-            st.code(made, language=None, wrap_lines=True)
-            if st.button("Close", icon=":material/close:"):
-                del st.session_state[_MADE]
-                st.rerun()
-        tokens = store().access.tokens("invitation")
-        if links := [token for token in tokens if token.dataset == dataset]:
-            _draw_links(dataset, links)
+def has_new_links(dataset: str) -> bool:
+    """Say whether links were made whose texts are shown."""
+    return dataset in st.session_state.get(_MADE, {})
+
+
+def links_of(dataset: str) -> list[AccessToken] | None:
+    """Return a dataset's invitations, None where people do not come by them."""
+    if not has_login():
+        return None
+    return [token for token in store().access.tokens("invitation") if token.dataset == dataset]
+
+
+def draw_invitations(summary: DatasetSummary) -> None:
+    """Draw the form that makes links, a text to send to each person, and a dataset's links."""
+    dataset, links = summary.name, links_of(summary.name)
+    if links is None:
+        st.markdown(
+            "Anybody who can reach this app may use all of it now. To invite people by links, "
+            "start it with `spanlab serve --invite`. No login provider is needed."
+        )
+        return
+    _ask(dataset)
+    if made := st.session_state.get(_MADE, {}).get(dataset):
+        st.success("Send each person their text. The links are shown only until you close them.")
+        for text in made.split("\n\n"):
+            st.code(text, language=None, wrap_lines=True)
+        if st.button("Close", icon=":material/close:"):
+            del st.session_state[_MADE]
+            st.rerun()
+    if links:
+        _draw_links(dataset, links)
 
 
 def _ask(dataset: str) -> None:
@@ -88,7 +98,7 @@ def _ask(dataset: str) -> None:
             )
             text = invite_all(store(), dataset, people, in_days(int(days)), code.strip(), role)
             st.session_state[_MADE] = {dataset: text}
-            st.rerun()  # the review plan, drawn above, offers them from now on
+            st.rerun()  # the review plan offers them from now on
 
 
 def _draw_links(dataset: str, links: list[AccessToken]) -> None:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
-from spanlab.campaigns.invitations_panel import draw_invitations
+from spanlab.campaigns.invitations_panel import links_of
 from spanlab.campaigns.people_panel import show_people
 from spanlab.campaigns.setup_form import draw_setup
-from spanlab.campaigns.steps import NextStep, next_step
+from spanlab.campaigns.steps import ChecklistEntry, NextStep, checklist, next_step
 from spanlab.comparison.comparisons_panel import campaign_of
 from spanlab.data.dialogs_panel import ask, show_dialog
 from spanlab.people.entrance import describe_leaving, describe_return, let_in
-from spanlab.people.overview import CampaignOverview, oversee, remind_table
+from spanlab.people.overview import CampaignOverview, oversee, reminders
 from spanlab.schema import DatasetSummary, Permission
+from spanlab.storage.datasets import summary_of
 from spanlab.ui.common import choose_dataset, datasets_for, link, plain, store, title
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
-from spanlab.ui.session import seen_summary
-from spanlab.ui.tables import csv_button
+from spanlab.ui.session import seen_summary, session_reviewer
 from spanlab.worklists import plans
+
+_EVERY = 10.0  # seconds after which the page looks again how far people are
+_GO = ":material/arrow_forward:"
 
 
 def page() -> None:
@@ -37,53 +40,51 @@ def page() -> None:
             if (report := campaign_of(seen)) is not None:
                 show_people(seen, report, None)
         return
-    report = campaign_of(summary, store())
     with errors_shown():
-        overview = None if report is None else oversee(store(), summary.name, report=report)
-        step = next_step(summary, overview, _versions(summary))
-        _draw_next(summary, step)
+        step = st.fragment(_draw_state, run_every=_EVERY)(summary.name)
+        st.subheader("Set up", anchor=False)
+        draw_setup(summary, "" if step is None else step.part)
+    show_dialog({summary.name: summary})
+
+
+def _draw_state(dataset: str) -> NextStep | None:
+    """Draw what the campaign has, what comes next, and its people; by itself now and then."""
+    with errors_shown():
+        summary, links = summary_of(store(), dataset), links_of(dataset)
+        report = campaign_of(summary, store())
+        reviewer = session_reviewer(dataset)
+        overview = None if report is None else oversee(store(), dataset, report, reviewer)
+        valid = None if links is None else [link for link in links if not link.revoked]
+        step = next_step(summary, overview, _versions(summary), valid)
+        _draw_next(summary, step, checklist(summary, valid))
         with st.container():
             if report is not None and overview is not None and overview.people:
                 st.subheader("Progress", anchor=False)
                 _draw_figures(overview)
                 _offer_actions(overview)
                 show_people(summary, report, overview)
-        st.subheader("Set up", anchor=False)
-        draw_setup(summary, step.part)
-        draw_invitations(summary.name, expanded=step.part == "Invite people")
-    show_dialog({summary.name: summary})
+        return step
+    return None
 
 
 def _versions(summary: DatasetSummary) -> int:
     return sum(one.version_of == summary.name for one in store().datasets(versions=True))
 
 
-def _draw_next(summary: DatasetSummary, step: NextStep) -> None:
-    """Say what is to be done next, with its button, and lead to all that comes after reviewing."""
-    dataset = summary.name
+def _draw_next(summary: DatasetSummary, step: NextStep, entries: Iterable[ChecklistEntry]) -> None:
+    """Say what the campaign has and lacks, and what is to be done next, with the way there."""
     with st.container(border=True):
-        st.markdown(f"**Next: {plain(step.title)}.** {plain(step.why)}")
-        with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-            for page_name, (label, icon) in _LINKS.items():
-                said = f"{label} now" if page_name == step.page else label
-                link(page_name, said, icon=f":material/{icon}:", dataset=dataset)
-            if st.button(
-                "Save version…",
-                icon=":material/inventory_2:",
-                type="primary" if step.title == "save a version" else "tertiary",
-                key="campaign-snapshot",
-            ):
-                ask("snapshot", dataset)
-
-
-_LINKS = {
-    "detect": ("Detect", "manage_search"),
-    "review": ("Review", "edit_note"),
-    "compare": ("Compare", "compare"),
-    "adjudicate": ("Adjudicate", "gavel"),
-    "measure": ("Measure", "straighten"),
-    "export": ("Export", "download"),
-}
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**Next: {plain(step.title)}.** {plain(step.why)}", width="stretch")
+            if step.page:
+                link(step.page, f"Open {step.page.capitalize()}", icon=_GO, dataset=summary.name)
+            is_last = step.title == "save a version"
+            if st.button("Save version…", type="primary" if is_last else "tertiary"):
+                ask("snapshot", summary.name)
+                st.rerun()
+        marks = {True: ":green[:material/check:]", False: ":material/remove:"}
+        lines = (f"{marks[entry.is_there]} {plain(entry.text)}" for entry in entries)
+        st.caption(" &nbsp; ".join(lines))
 
 
 def _draw_figures(overview: CampaignOverview) -> None:
@@ -91,9 +92,12 @@ def _draw_figures(overview: CampaignOverview) -> None:
     plan, end = overview.plan, overview.until
     about = "At the pace of the last 14 days" if end else None
     one, two, three = st.columns(3)
-    of_needed = f" of {plan.needed:,}" if plan else ""
+    needed = plan.needed if plan else 0  # none where all are check items: the next step says so
+    of_needed, remaining = (
+        (f" of {needed:,}", f"{needed - overview.done:,}") if needed else ("", "")
+    )
     one.metric("Annotations done", f"{overview.done:,}{of_needed}", border=True)
-    two.metric("Remaining", f"{plan.needed - plan.done:,}" if plan else "No plan", border=True)
+    two.metric("Remaining", remaining or ("–" if plan else "No plan"), border=True)
     three.metric("Expected finish", f"{end:%d %b %Y}" if end else "–", help=about, border=True)
 
 
@@ -115,11 +119,11 @@ def _offer_actions(overview: CampaignOverview) -> None:
             key = f"waive-{dataset}-{sum(person.has_begun for person in overview.people)}"
             with st.popover("Waive the test…", icon=":material/door_open:", key=key):
                 _let_in(overview, key)
-        reminded = remind_table(overview)
-        if reminded.rows:
-            n_people = len(reminded.rows)
-            people_have = "1 person has" if n_people == 1 else f"{n_people} people have"
-            csv_button(reminded, f"{people_have} not finished.")
+        if texts := reminders(overview):
+            with st.popover(f"Remind… ({len(texts)})", icon=":material/mail:", key="remind"):
+                st.write("A text for each person who has not finished.")
+                for text in texts.values():
+                    st.code(text, language=None, wrap_lines=True)
 
 
 def _take_back(dataset: str, people: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""How a campaign is set up: guidelines, labels, questions, the review plan, check items.
+"""How a campaign is set up: guidelines, labels, questions, people, plan, check items.
 
 Each part is saved by itself, and is closed unless it is the next to be filled in. Its heading says
 what is stored.
@@ -13,6 +13,8 @@ from typing import Final, NoReturn
 import streamlit as st
 
 from spanlab.base.guide import shipped_guidelines
+from spanlab.campaigns.invitations_panel import draw_invitations, has_new_links
+from spanlab.campaigns.steps import INVITE
 from spanlab.data import label_panel as label_editor
 from spanlab.data import question_panel as question_editor
 from spanlab.output.figures import counted
@@ -51,11 +53,11 @@ _Change = Callable[[DatasetSettings], DatasetSettings]
 
 @dataclass(frozen=True)
 class SetupPart:
-    """A part of a campaign's settings: its title, what is stored of it, its form."""
+    """A part of a campaign's set-up: its title, what is stored of it in the settings, its form."""
 
     title: str
     icon: str
-    state: Callable[[DatasetSettings], str]
+    state: Callable[[DatasetSettings], str] | None
     draw: Callable[[DatasetSummary], None]
 
 
@@ -70,9 +72,9 @@ def draw_setup(summary: DatasetSummary, opened: str = "") -> None:
         _forget_rows()
         st.session_state[_EDITED] = summary.name
     for part in SETUP_PARTS:
-        state = part.state(summary.settings)
-        heading = f"**{part.title}**: {plain(state)}"
-        with st.expander(heading, expanded=part.title == opened, icon=part.icon):
+        state = f": {plain(part.state(summary.settings))}" if part.state else ""
+        is_open = part.title == (INVITE if has_new_links(summary.name) else opened)
+        with st.expander(f"**{part.title}**{state}", expanded=is_open, icon=part.icon):
             part.draw(summary)
 
 
@@ -304,6 +306,7 @@ SETUP_PARTS: Final = (
         _draw_labels,
     ),
     SetupPart("Questions", ":material/quiz:", _questions_state, _draw_questions),
+    SetupPart(INVITE, ":material/person_add:", None, draw_invitations),
     SetupPart(
         "Review plan",
         ":material/group:",

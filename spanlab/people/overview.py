@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from typing import Any, Final
+from urllib.parse import urlencode
 
-from spanlab.output.figures import figure
+from spanlab.base.settings import Settings
+from spanlab.output.figures import counted, figure
 from spanlab.output.tables import Column, ResultTable, ResultViews, column_of, figures_of, table_of
 from spanlab.output.wording import blind_in_words, plan_in_words
 from spanlab.people.logins import state_of, token_table
@@ -24,7 +26,9 @@ from spanlab.worklists.entrances import Entrance
 
 _ENOUGH: Final = 3  # check items before anybody is warned of
 _WINDOW: Final = 14  # days that tell how much a day may bring
+_TOO_FAST: Final = 720  # items an hour: nobody reads and judges an answer within five seconds
 _FURTHEST: Final = 730  # days ahead that anything is foreseen
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
 _PERSON: Final = Column(key="person", title="Person")
 _CHECKED: Final = "Mean IoU with the right labels of check items."
 
@@ -59,7 +63,10 @@ class CampaignPerson:
 
 @dataclass(frozen=True)
 class CampaignOverview(ResultViews):
-    """The progress of a campaign, by person; ``until`` is the day (UTC) when its plan is done."""
+    """The progress of a campaign, by person; ``until`` is the day (UTC) when its plan is done.
+
+    ``is_blind``: whether who looks reviews blind and is not done, so that agreement is left out.
+    """
 
     summary: DatasetSummary
     plan: PlanProgress | None
@@ -67,6 +74,7 @@ class CampaignOverview(ResultViews):
     done: int
     until: date | None
     invitations: tuple[AccessToken, ...] = ()
+    is_blind: bool = False
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return people, and links that nobody has used."""
@@ -88,13 +96,16 @@ class CampaignOverview(ResultViews):
         )
 
 
-def oversee(store: Store, dataset: str, report: CampaignReport | None = None) -> CampaignOverview:
+def oversee(
+    store: Store, dataset: str, report: CampaignReport | None = None, reviewer: str = ""
+) -> CampaignOverview:
     """Return the overview of a campaign for its lead: the progress of each person.
 
     Args:
         store: the annotation database.
         dataset: an existing dataset.
         report: what people marked, if it is known already; None reads all items.
+        reviewer: what who asks is called where they review; empty if they do not.
 
     Raises:
         NotFoundError: there is no such dataset.
@@ -122,18 +133,21 @@ def oversee(store: Store, dataset: str, report: CampaignReport | None = None) ->
     )
     people = summary.names_of(AnnotatorKind.PERSON)
     tested = (entrance.reviewer for entrance in sources.entrances)
+    is_blind = bool(reviewer) and store.sight(dataset, reviewer).blind
     names = dict.fromkeys((*summary.settings.assigned_to, *people, *sources.read, *tested))
+    progress = tuple(map(sources.person, names))
     return CampaignOverview(
         summary=summary,
         plan=plan,
-        people=tuple(map(sources.person, names)),
-        done=len(finished) if plan is None else plan.done,
+        people=progress,
+        done=sum(person.done for person in progress) if plan is None else plan.done,
         until=None if plan is None else done_by(days, plan.needed - plan.done, today),
         invitations=tuple(
             token
             for token in store.access.tokens("invitation")
             if token.dataset == dataset and state_of(token) == "open"
         ),
+        is_blind=is_blind,
     )
 
 
@@ -194,7 +208,7 @@ class _Sources:
             has_begun=has_begun,
             read=self.read.get(name, 0),
             away=name in settings.away,
-            warning="; ".join(self._warnings(name)),
+            warning="; ".join(self._warnings(name, seconds)),
         )
 
     @cached_property
@@ -214,7 +228,7 @@ class _Sources:
         counts = {annotator.name: annotator.counts for annotator in self.summary.annotators}
         return counts.get(name, {}).get(Status.DONE, 0)
 
-    def _warnings(self, name: str) -> Iterable[str]:
+    def _warnings(self, name: str, seconds: Sequence[float]) -> Iterable[str]:
         settings, check_marks = self.summary.settings, self._check_marks(name)
         if name in settings.away:
             yield "left"
@@ -227,6 +241,8 @@ class _Sources:
             yield f"check items below {figure(settings.known.warn_below, 2)}"
         if settings.guidelines_now and self.read.get(name, 0) < len(settings.guidelines):
             yield "guidelines not read"
+        if len(seconds) >= _ENOUGH and sum(seconds) * _TOO_FAST < 3600 * len(seconds):
+            yield f"too fast to read: {sum(seconds) / len(seconds):.1f} s per item"
 
 
 def _in_words(entrances: Sequence[Entrance]) -> str:
@@ -245,10 +261,10 @@ def people_table(overview: CampaignOverview) -> ResultTable:
     settings = overview.summary.settings
     has_test = bool(settings.known and settings.known.test_items)
     read = f"Guidelines read (now {len(settings.guidelines)})"
-    remarks = [
-        "Items per hour count active time in Review. Agreement is the mean IoU with others on "
-        "items that both have finished. Days and times are UTC."
-    ]
+    agreement = "Agreement is the mean IoU with others on items that both have finished."
+    if overview.is_blind:
+        agreement = "You review blind: people's agreement is shown once you have finished."
+    remarks = [f"Items per hour count active time in Review. {agreement} Days and times are UTC."]
     if overview.plan is None:
         remarks.append(
             "No review plan. Set how many people finish each item, and who, to see remaining work "
@@ -259,7 +275,9 @@ def people_table(overview: CampaignOverview) -> ResultTable:
     remarks.append(blind_in_words(settings))
     head = plan_in_words(settings) or "People"
     done_of_needed = (
-        f": {overview.done:,} of {overview.plan.needed:,} annotations done" if overview.plan else ""
+        f": {overview.done:,} of {overview.plan.needed:,} annotations done"
+        if overview.plan and overview.plan.needed
+        else ""
     )
     return table_of(
         "people",
@@ -272,7 +290,11 @@ def people_table(overview: CampaignOverview) -> ResultTable:
         (column_of("count", "Remaining"), lambda person: person.left),
         (column_of("count", "Items per hour", "per-hour", digits=1), lambda row: row.per_hour),
         (column_of("text", "Last active"), _last_active),
-        (column_of("score", "Agreement", digits=2), lambda person: person.agreement),
+        *(
+            [(column_of("score", "Agreement", digits=2), lambda row: row.agreement)]
+            if not overview.is_blind
+            else ()
+        ),
         (column_of("text", "Expected finish", "until"), lambda row: str(row.until or "") or None),
         *(
             [
@@ -303,8 +325,7 @@ def _last_active(person: CampaignPerson) -> str | None:
 def remind_table(overview: CampaignOverview, now: datetime | None = None) -> ResultTable:
     """Return a row per person with items left: how many, and since when they are inactive."""
     now = now or datetime.now(UTC)
-    late = [person for person in overview.people if person.left and not person.away]
-    late.sort(key=lambda person: (person.last_active is not None, person.last_active or now))
+    late = sorted(_late(overview), key=lambda person: person.last_active or _NEVER)
     return table_of(
         "remind",
         "People to remind",
@@ -318,3 +339,19 @@ def remind_table(overview: CampaignOverview, now: datetime | None = None) -> Res
         ),
         empty="No one has remaining items under the plan.",
     )
+
+
+def reminders(overview: CampaignOverview) -> Mapping[str, str]:
+    """Return a text to send to each person with items left, by name."""
+    url, dataset = Settings.read().url, overview.summary.name
+    place = f"\n{url.rstrip('/')}/review?{urlencode({'dataset': dataset})}" if url else ""
+    return {
+        person.name: f"{person.name}: of “{dataset}”, {counted(person.left or 0, 'item')} "
+        f"{'is' if person.left == 1 else 'are'} still waiting for you. What you did is saved; "
+        f"open Review in the browser that you used before.{place}"
+        for person in _late(overview)
+    }
+
+
+def _late(overview: CampaignOverview) -> list[CampaignPerson]:
+    return [person for person in overview.people if person.left and not person.away]

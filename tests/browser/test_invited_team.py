@@ -94,9 +94,10 @@ def _invite(lead: Page, server: Server) -> dict[str, str]:
     lead.get_by_role("textbox", name="Names, one a line").fill("\n".join(TEAM))
     lead.get_by_role("textbox", name="Completion code").fill("DONE-42")
     lead.get_by_role("button", name="Create links").click()
-    made = lead.locator("[data-testid='stCode']").first
-    expect(made).to_contain_text("/invitation?to=", timeout=PATIENCE)
-    found = re.findall(r"(\w+): you are invited[^/]*(http://\S+)", made.inner_text())
+    made = lead.get_by_test_id("stCode").filter(has_text="/invitation?to=")
+    expect(made).to_have_count(len(TEAM), timeout=PATIENCE)
+    text = "\n".join(made.all_inner_texts())
+    found = re.findall(r"(\w+): you are invited[^/]*(http://\S+)", text)
     assert [name for name, _ in found] == list(TEAM)
     return dict(found)
 

@@ -121,6 +121,16 @@ def test_an_uploaded_file_is_counted_and_detected(visit: Callable[..., Page], st
     assert all(record.by("offline") for record in store.records(source))
 
 
+def test_campaign_shows_by_itself_who_has_come(
+    visit: Callable[..., Page], store: Store, dataset: str
+) -> None:
+    page = visit("campaign", dataset=dataset)
+    expect(page.get_by_text("2 people have annotated")).to_be_visible(timeout=WAIT)
+    cleo = Annotation(annotator="Cleo", kind=AnnotatorKind.PERSON)
+    store.save_annotations(dataset, [("one", cleo)])
+    expect(page.get_by_text("3 people have annotated")).to_be_visible(timeout=WAIT)
+
+
 def test_compare_shows_the_most_disagreed_item_and_walks_on_by_key(
     visit: Callable[..., Page], dataset: str
 ) -> None:

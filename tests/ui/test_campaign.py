@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -29,6 +30,7 @@ from spanlab.schema import (
     Record,
     Span,
 )
+from spanlab.schema.progress import FinishedItem
 from spanlab.storage import Store
 from spanlab.worklists import drawing, entrances, paging, plans
 
@@ -272,6 +274,15 @@ def test_the_lead_sees_people_and_takes_items_back(open_page: OpenPage, bridges:
     ]
     people = app.dataframe[0].value
     assert list(people["Person"]) == ["Ada", "Ben"]
+    told = _texts(app)
+    for entry in ("no guidelines", "1 person per item", "10 check items"):
+        assert entry in told
+    assert "gold labels (gold)" in told
+    assert [code.value.split(",")[0] for code in app.code] == [
+        "Ada: of “d”",
+        "Ben: of “d”",
+    ]
+    assert "8 items are still waiting for you" in app.code[0].value
     choice = app.selectbox(key="taken-from-d-0")
     assert choice.value is None  # nobody is chosen, and there is nothing to press yet
     assert "Reassign items" not in _buttons(app)
@@ -287,6 +298,33 @@ def test_the_lead_sees_people_and_takes_items_back(open_page: OpenPage, bridges:
     assert "Ben gets 10 items of the plan again (Ada -10)." in _texts(app)
     _press(app, "Undo reassignment")
     assert bridges.settings("d").away == ()
+
+
+def test_a_plan_of_check_items_alone_says_what_is_true(open_page: OpenPage, store: Store) -> None:
+    """Nothing is "0 of 0"."""
+    store.import_records("d", [Record(item=Item(id="a", answer=ANSWER), annotations=(SECRET,))])
+    store.change_settings("d", lambda now: now.model_copy(update={"overlap": 1}))
+    change_checks(store, "d", {"share": 0.25})
+    store.save_annotations("d", [("a", Annotation(annotator="Ada", kind=AnnotatorKind.PERSON))])
+    app = open_page("campaign", dataset="d")
+    assert [metric.value for metric in app.metric] == ["0", "–", "–"]
+    assert "Every item is a check item" in _texts(app)
+    assert "0 of 0" not in _texts(app)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "warning"), [(4.4, "too fast to read: 4.4 s per item"), (6.0, "")]
+)
+def test_people_who_go_too_fast_are_remarked(
+    bridges: Store, seconds: float, warning: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished = [
+        FinishedItem("Ada", f"i{n:02}", datetime(2026, 11, 29, tzinfo=UTC), seconds)
+        for n in range(3)
+    ]
+    monkeypatch.setattr(plans, "finished", lambda *_: tuple(finished))
+    ada, _ = oversee(bridges, "d").people
+    assert ada.warning == warning
 
 
 def test_waiving_the_test_for_somebody_chooses_nobody_for_the_next_time(

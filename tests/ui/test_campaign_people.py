@@ -139,7 +139,8 @@ def test_people_are_invited_renewed_and_revoked_on_campaign(
     next(box for box in app.selectbox if box.label == "Role").set_value(Role.ADJUDICATOR)
     next(box for box in app.number_input if box.label.startswith("Links")).set_value(2)
     press("Create links")
-    text = app.code[0].value
+    text = "\n\n".join(code.value for code in app.code)
+    assert app.code[0].value.count("http") == 1  # each text is copied by itself
     assert "Nora: you are invited to mark what is wrong, and decide where others" in text
     nora, *nobody = re.findall(r"http\S+", text)
     assert len(nobody) == 2
@@ -162,6 +163,49 @@ def test_people_are_invited_renewed_and_revoked_on_campaign(
     press("Revoke")
     revoked = [token.label for token in mine.access.tokens("invitation") if token.revoked]
     assert set(revoked) == {"Nora"}
+    assert "2 invited" in texts(app)  # of four links, one was renewed and one revoked
+    assert "0 came" in texts(app)
+    assert "Next: set the review plan" in texts(app)
+
+
+def test_who_comes_by_links_is_invited_before_the_items_are_shared(
+    open_page: OpenPage, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPANLAB_INVITE", "yes")
+    monkeypatch.setenv("SPANLAB_URL", "http://localhost:8501")
+    monkeypatch.setattr(common, "_visitor", lambda: lambda _store: OWNER)
+    store.import_records("d", [Record(item=Item(id="a", answer=ANSWER))])
+    store.change_settings("d", lambda now: now.with_guidelines("Mark it."))
+    app = open_page("campaign", dataset="d")
+    assert "Next: invite people." in texts(app)
+    parts = [each.label.split("**")[1] for each in app.expander]
+    assert parts.index("Invite people") < parts.index("Review plan")
+    assert [each.label for each in app.expander if each.proto.expanded] == ["**Invite people**"]
+
+
+def test_a_lead_who_reviews_blind_sees_no_agreement_before_the_end(
+    open_page: OpenPage, mine: Store
+) -> None:
+    app = open_page("campaign", dataset="mine")
+    assert "Agreement" in app.dataframe[0].value
+    assert app.metric[0].value == "4"  # also what was imported is done
+    mine.import_records("mine", [Record(item=Item(id="not done", answer=ANSWER))])
+    mine.change_settings("mine", lambda now: now.with_blind_rule(BlindRule.ALWAYS))
+    app = open_page("campaign", dataset="mine")
+    app.session_state["spanlab.review.reviewer"] = "Ann"
+    app.run()
+    assert "Agreement" not in app.dataframe[0].value
+    assert "You review blind" in texts(app)
+    mine.save_annotations("mine", [("not done", annotation_of("Ann"))])
+    assert "Agreement" in app.run().dataframe[0].value
+
+
+def annotation_of(person: str) -> Annotation:
+    return Annotation(annotator=person, kind=AnnotatorKind.PERSON)
+
+
+def texts(app: AppTest) -> str:
+    return " ".join(part.value for part in (*app.markdown, *app.caption)).replace("\\", "")
 
 
 def test_every_page_has_the_switcher_of_datasets_at_its_head(
