@@ -95,6 +95,12 @@ def positions_of(connection: Connection, dataset: DatasetRow, ids: Sequence[str]
     return [found[item_id] for item_id in ids]
 
 
+def id_at(connection: Connection, dataset: DatasetRow, position: int) -> str:
+    """Return the id of the item at ``position``."""
+    at = items.c.dataset_id == dataset.id, items.c.position == position
+    return str(connection.execute(select(items.c.item_id).where(*at)).scalar_one())
+
+
 def read_one(connection: Connection, dataset: DatasetRow, position: int) -> StoredRecord:
     """Return the item at ``position`` with its annotations."""
     (stored,) = _read(connection, dataset.id, lambda column: column == position, None)

@@ -30,7 +30,7 @@ from spanlab.schema import DatasetSettings, QueueCursor, QueueQuery, Status
 from spanlab.storage import Store, assignment, campaigns
 from spanlab.storage.catalog import DatasetRow, annotators_of, settings_of
 from spanlab.storage.engine import insert_new, insert_rows
-from spanlab.storage.items import position_of, positions_of
+from spanlab.storage.items import id_at, position_of, positions_of
 from spanlab.storage.reservations import reserve
 from spanlab.storage.tables import annotated, items, queue_items, queues
 from spanlab.worklists.selection import Selection
@@ -181,8 +181,7 @@ def _draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) -
     if position is None:
         return None
     _append(connection, dataset, reviewer, position, last if pool else None)
-    where = (items.c.dataset_id == dataset.id, items.c.position == position)
-    return str(connection.execute(select(items.c.item_id).where(*where)).scalar_one())
+    return id_at(connection, dataset, position)
 
 
 def n_left(store: Store, dataset: str, person: str) -> int:

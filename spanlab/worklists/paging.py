@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
-from sqlalchemy import ColumnElement, RowMapping, and_, or_, select
+from sqlalchemy import or_, select
 
 from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.schema import (
-    UNDETERMINED,
     Annotation,
-    Order,
+    AnnotatorKind,
     QueueCursor,
     QueuePage,
     QueuePlace,
@@ -22,12 +20,10 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import Store
-from spanlab.storage.items import position_of
-from spanlab.storage.tables import annotated, items, queue_items, queue_values
-from spanlab.worklists.queue_filter import CALLED_HALLUCINATED, CALLED_RIGHT
-from spanlab.worklists.selection import STATUSES, Selection
+from spanlab.storage.items import id_at, position_of
+from spanlab.storage.tables import annotated
+from spanlab.worklists.selection import CALLED_HALLUCINATED, CALLED_RIGHT, Selection
 
-_COUNTED: tuple[Order, ...] = ("labels", "claims")
 _EXCERPT = 160  # characters of question and answer in a row
 
 
@@ -58,13 +54,8 @@ def neighbour(
         here, place = _place(selection, item_id), selection.query.after
         if place is None or place.position != here.position:
             place = here
-        positions = selection.search(place, 1, forward=step == 1)
-        if not positions:
-            return None
-        named = select(items.c.item_id).where(
-            items.c.dataset_id == selection.dataset.id, items.c.position == positions[0]
-        )
-        return str(selection.connection.execute(named).scalar_one())
+        found = selection.search(place, 1, forward=step == 1)
+        return id_at(selection.connection, selection.dataset, found[0]) if found else None
 
 
 def standing(store: Store, dataset: str, query: QueueQuery, item_id: str) -> QueuePlace:
@@ -97,13 +88,12 @@ def _page(selection: Selection) -> QueuePage:
     query = selection.query
     forward = query.before is None
     place = query.after or query.before
-    positions = selection.search(place, query.limit + 1, forward=forward)
-    shown = positions[: query.limit] if forward else positions[query.limit - 1 :: -1]
-    rows = _rows(selection, shown)
+    found = selection.search(place, query.limit + 1, forward=forward)
+    rows = _rows(selection, found[: query.limit] if forward else found[query.limit - 1 :: -1])
     if not rows:
         return QueuePage((), None, None)
     first, last = rows[0].cursor, rows[-1].cursor
-    more_ahead = len(positions) > query.limit
+    more_ahead = len(found) > query.limit
     behind = first if forward else last
     more_behind = place is not None and bool(selection.search(behind, 1, forward=not forward))
     has_before, has_after = (more_behind, more_ahead) if forward else (more_ahead, more_behind)
@@ -113,106 +103,38 @@ def _page(selection: Selection) -> QueuePage:
 def _place(selection: Selection, item_id: str) -> QueueCursor:
     """Return where an item stands in the order now."""
     position = position_of(selection.connection, selection.dataset, item_id)
-    place = selection.place_of(position)
-    if place is None:
-        raise NotFoundError(f"the dataset {selection.dataset.name!r} has no item {item_id!r}")
-    if selection.query.order == "import":
-        return QueueCursor(place)
-    return _rows(selection, [position])[0].cursor
+    if selection.query.order == "import" and not selection.query.listed:
+        return QueueCursor(position)
+    for row in selection.rows([position]):
+        return QueueCursor(row.place, row.value)
+    raise NotFoundError(f"the dataset {selection.dataset.name!r} has no item {item_id!r}")
 
 
-def _rows(selection: Selection, positions: list[int]) -> list[QueueRow]:
+def _rows(selection: Selection, positions: Sequence[int]) -> list[QueueRow]:
     labels, judged = _labels(selection, positions), _judged(selection, positions)
-    stored = {row["position"]: row for row in _read_stored(selection, positions)}
     rows = []
-    for position in positions:
-        row = _row(selection.query, stored[position], labels[position])
-        n_judges, n_hallucinated = judged[position]
-        rows.append(replace(row, n_judges=n_judges, n_hallucinated=n_hallucinated))
+    for row in selection.rows(positions):
+        item, (n_judges, n_hallucinated) = json.loads(row.json), judged[row.position]
+        rows.append(
+            QueueRow(
+                item_id=row.item_id,
+                position=row.place,
+                lang=row.lang,
+                question=_excerpt(item.get("question", "")),
+                answer=_excerpt(item["answer"]),
+                status=Status(row.status or Status.NOT_ANNOTATED),
+                max_prob=row.max_prob,
+                disagreement=row.disagreement,
+                n_annotators=row.n_people,
+                n_passages=row.n_passages,
+                n_claims=row.n_claims,
+                labels=labels[row.position],
+                n_judges=n_judges,
+                n_hallucinated=n_hallucinated,
+                value=None if row.value is None else float(row.value),
+            )
+        )
     return rows
-
-
-def _read_stored(selection: Selection, positions: Sequence[int]) -> Sequence[RowMapping]:
-    """Return items with their values, and what the reviewer and the named detector have."""
-    own, detector = annotated.alias("own"), annotated.alias("detector")
-    query, dataset = selection.query, selection.dataset.id
-    place: ColumnElement[int] = queue_values.c.position
-    joined = queue_values.join(
-        items,
-        and_(items.c.dataset_id == dataset, items.c.position == queue_values.c.position),
-    )
-    for table, name in ((own, query.reviewer), (detector, query.detector)):
-        annotator = selection.annotator(name)
-        joined = joined.outerjoin(
-            table,
-            and_(
-                table.c.dataset_id == dataset,
-                table.c.position == queue_values.c.position,
-                table.c.annotator_id == (-1 if annotator is None else annotator.id),
-            ),
-        )
-    if query.listed:
-        place = queue_items.c.place
-        joined = joined.join(
-            queue_items,
-            and_(
-                queue_items.c.dataset_id == dataset,
-                queue_items.c.reviewer == query.reviewer,
-                queue_items.c.position == queue_values.c.position,
-            ),
-        )
-    columns = (
-        *(items.c.item_id, items.c.json, place.label("place")),
-        selection.n_people.label("told_people"),
-        own.c.status.label("own_status"),
-        own.c.n_labels.label("own_labels"),
-        own.c.n_claims.label("own_claims"),
-        detector.c.prob.label("detector_prob"),
-    )
-    rows = (
-        select(queue_values, *columns)
-        .select_from(joined)
-        .where(queue_values.c.dataset_id == dataset, queue_values.c.position.in_(positions))
-    )
-    return selection.connection.execute(rows).mappings().all()
-
-
-def _row(query: QueueQuery, stored: RowMapping, labels: tuple[str, ...]) -> QueueRow:
-    item = json.loads(stored["json"])
-    counts: dict[Order, int] = {
-        kind: max(stored[f"detector_{kind}"], stored[f"own_{kind}"] or 0)
-        if query.blind
-        else stored[f"n_{kind}"]
-        for kind in _COUNTED
-    }
-    status = Status(stored["own_status"] or Status.NOT_ANNOTATED)
-    disagreement = stored["detector_disagreement" if query.blind else "disagreement"]
-    max_prob = stored["max_prob" if query.detector is None else "detector_prob"]
-    values: dict[Order, float | None] = {
-        "import": None,
-        "disagreement": disagreement,
-        "probability": max_prob,
-        "uncertainty": None if max_prob is None else 0.5 - abs(max_prob - 0.5),
-        "status": STATUSES.index(status),
-        **counts,
-        "passages": stored["n_passages"],
-    }
-    value = values[query.order]
-    return QueueRow(
-        item_id=stored["item_id"],
-        position=stored["place"],
-        lang=item.get("lang", UNDETERMINED),
-        question=_excerpt(item.get("question", "")),
-        answer=_excerpt(item["answer"]),
-        status=status,
-        max_prob=max_prob,
-        disagreement=disagreement,
-        n_annotators=stored["told_people"],
-        n_passages=stored["n_passages"],
-        n_claims=counts["claims"],
-        labels=labels,
-        value=None if value is None else float(value),
-    )
 
 
 def _judged(selection: Selection, positions: Collection[int]) -> dict[int, tuple[int, int]]:
@@ -220,11 +142,12 @@ def _judged(selection: Selection, positions: Collection[int]) -> dict[int, tuple
 
     Both are 0 where none of them judges it as a whole: the other columns tell of spans.
     """
+    judges = selection.authors(AnnotatorKind.PERSON, AnnotatorKind.GOLD)
     here = (
         annotated.c.dataset_id == selection.dataset.id,
         annotated.c.position.in_(positions),
         annotated.c.status == Status.DONE.value,
-        annotated.c.annotator_id.in_(selection.judges),
+        annotated.c.annotator_id.in_(judges),
     )
     judged = select(annotated.c.position).where(*here, or_(CALLED_HALLUCINATED, CALLED_RIGHT))
     query = select(annotated.c.position, annotated.c.json).where(
@@ -246,12 +169,10 @@ def _labels(selection: Selection, positions: Collection[int]) -> dict[int, tuple
             annotated.c.dataset_id == selection.dataset.id,
             annotated.c.position.in_(positions),
             annotated.c.n_labels > 0,
+            annotated.c.annotator_id.in_(selection.authors(*AnnotatorKind)),
         )
         .order_by(annotated.c.position, annotated.c.place)
     )
-    authors = selection.seen_authors
-    if authors is not None:
-        query = query.where(annotated.c.annotator_id.in_(authors))
     by_position: dict[int, dict[str, None]] = {position: {} for position in positions}
     for position, text in selection.connection.execute(query):
         spans = json.loads(text).get("spans", ())

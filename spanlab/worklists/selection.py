@@ -1,76 +1,89 @@
-"""Which items of a dataset a query selects, in which order, and how many: SELECTs of positions."""
+"""The items of a queue as one SELECT: which ones a query lets through, in which order, how many.
+
+A row has an item's place (in import order, or in the reviewer's stored list) and what the query
+filters and orders by. Of a check item in a list, whatever the plan says of it is read from its
+twin: the item ``told`` in its stead.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
+    Connection,
     Float,
     FromClause,
+    Row,
     Select,
     and_,
-    bindparam,
     case,
     cast,
     func,
+    literal,
     null,
     or_,
     select,
 )
+from sqlalchemy.sql.visitors import iterate
 
-from spanlab.schema import QueueCursor, QueuePlace, Status
-from spanlab.storage.tables import annotated, queue_items, queue_values
-from spanlab.worklists.queue_filter import START, STOP, Condition, Lists, QueueFilter
+from spanlab.schema import AnnotatorKind, QueueCursor, QueuePlace, QueueQuery, Status
+from spanlab.storage import search
+from spanlab.storage.assignment import is_of_share
+from spanlab.storage.campaigns import is_check
+from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, settings_of
+from spanlab.storage.items import read_at
+from spanlab.storage.reservations import held_by_others
+from spanlab.storage.search import RowRange
+from spanlab.storage.tables import annotated, items, queue_items, queue_values
 
-STATUSES = tuple(Status)  # in the order of a queue by status
+# What the JSON of an annotation has: no text in it can, as its quotation marks are escaped.
+CALLED_HALLUCINATED = annotated.c.json.contains('"answer_hallucinated":true', autoescape=True)
+CALLED_RIGHT = annotated.c.json.contains('"answer_hallucinated":false', autoescape=True)
+_HAS_SPAN = annotated.c.json.contains('"spans":[{', autoescape=True)
+_WINDOW = 4096  # positions in which a text is looked for first: mostly matches are near
+_ABOVE_ALL = 1e9  # no number that a queue is ordered by is as high, and all are above -1
+_RANKS = {status.value: rank for rank, status in enumerate(Status)}
+_NO_NUMBER = cast(null(), Float)
 
-FIRST = bindparam("first", type_=BigInteger)  # of the places in somebody's own list
-LAST = bindparam("last", type_=BigInteger)
-_WINDOW = 4096  # positions looked at first
-_LARGEST = 65_536  # positions looked at in one go where some may all be left out
-
-_NOTHING = Status.NOT_ANNOTATED
+Condition = ColumnElement[bool]
 _position = queue_values.c.position
 _list = queue_items
+_twin = queue_values.alias("twin")
+_own, _own_of_twin, _detector = map(annotated.alias, ("own", "own_of_twin", "detector"))
 
 
 @dataclass(frozen=True)
-class QueueSegment:
-    """A part of a queue, ordered by ``value``, or by import order where that is None.
+class Selection:
+    """The items that a query lets through, within one snapshot.
 
-    ``excluded`` lists positions that are left out, as for what an annotator has not annotated.
+    A ``listed`` query goes through the reviewer's own list; an ``unlisted`` selection leaves out
+    what is in it. One that is ``without_checks`` leaves out check items, which no reviewer may ask
+    for.
     """
 
-    rank: float  # among the segments of a queue, in its order
-    items: tuple[Condition, ...] = ()
-    value: ColumnElement[Any] | None = None
-    excluded: Lists = ()
-
-
-@dataclass(frozen=True)
-class Selection(QueueFilter):
-    """The items that a filter lets through, in the order of its query.
-
-    A place is that of an item in import order, or in the reviewer's own list where the query goes
-    through that.
-    """
+    connection: Connection
+    dataset: DatasetRow
+    query: QueueQuery
+    unlisted: bool = False
+    without_checks: bool = False
 
     def positions(self) -> list[int]:
         """Return the positions of all items, in import order, or in that of the list."""
-        return self._run(self._select().order_by(self._place), 0, self._size)
+        found = self._select(_position, where=self._conditions()).order_by(self._place)
+        return list(self.connection.execute(found).scalars())
 
-    def place_of(self, position: int) -> int | None:
-        """Return an item's place in the order that is there before any other; None without one."""
-        if not self.query.listed:
-            return position
-        own = select(_list.c.place).where(*self._own_list, _list.c.position == position)
-        return self.connection.execute(own).scalar_one_or_none()
+    def rows(self, positions: Sequence[int]) -> list[Row[Any]]:
+        """Return the rows of items in the order given; none of one that is not in the list."""
+        texts = items.c.item_id, items.c.json
+        found = self._select(*self._columns, *texts, where=[_position.in_(positions)])
+        by_position = {row.position: row for row in self.connection.execute(found)}
+        return [by_position[position] for position in positions if position in by_position]
 
     def search(self, place: QueueCursor | None, limit: int, *, forward: bool) -> list[int]:
         """Return up to ``limit`` positions next to ``place`` in the order asked for.
@@ -78,182 +91,303 @@ class Selection(QueueFilter):
         Without a place it begins at the start (backward: at the end).
         """
         positions: list[int] = []
-        ahead = self._positions_rise(forward=forward)
-        for segment in self._segments if forward else reversed(self._segments):
-            start, stop, beyond = self._reach(segment, place, forward=forward)
-            rows = self._select(*segment.items, *beyond, excluded=segment.excluded)
-            order = [self._place.asc() if ahead else self._place.desc()]
-            excluded = (*self._excluded, *segment.excluded)
-            windows = _windows(start, stop, ahead=ahead, largest=_LARGEST if excluded else stop)
-            if self.query.listed:
-                windows, excluded = iter([(start, stop)]), ()
-            if segment.value is not None:
-                rising = forward == self.query.reverse
-                order.insert(0, segment.value.asc() if rising else segment.value.desc())
-                windows, excluded = iter([(start, stop)]), ()
-            for window in windows:
-                if len(positions) < limit and not self._has_all(excluded, *window):
-                    n_left = limit - len(positions)
-                    positions += self._run(rows.order_by(*order).limit(n_left), *window)
+        for where in self._parts(place, forward=forward):
+            if len(positions) < limit:
+                found = self._select(_position, where=where).order_by(*self._order(forward=forward))
+                some = found.limit(limit - len(positions))
+                positions += self.connection.execute(some).scalars()
         return positions
 
     def standing(self, place: QueueCursor) -> QueuePlace:
         """Return which of the selected items the one at ``place`` is, and of how many."""
-        n_before = 0
-        for segment in self._segments:
-            start, stop, beyond = self._reach(segment, place, forward=False)
-            n_before += self._count(start, stop, *segment.items, *beyond, excluded=segment.excluded)
-        is_in = self._count(place.position, place.position + 1)
-        return QueuePlace(n_before + 1 if is_in else None, self._count(0, self._size))
+        is_in = self._count(self._place == place.position)
+        n_before = self._count(self._is_beyond(place, forward=False)) if is_in else 0
+        return QueuePlace(n_before + 1 if is_in else None, self._count())
+
+    def _count(self, *conditions: Condition) -> int:
+        counted = self._select(func.count(), where=[*self._conditions(), *conditions])
+        return int(self.connection.execute(counted).scalar_one())
 
     @cached_property
+    def seen_authors(self) -> set[int] | None:
+        """Whose words the query may know of, by number; None for everybody's."""
+        query = self.query
+        if not query.blind and not query.own_only:
+            return None
+        author_ids = (
+            annotator.id
+            for annotator in self._annotators.values()
+            if annotator.name == query.reviewer
+            or (annotator.kind is AnnotatorKind.DETECTOR and not query.own_only)
+        )
+        return {search.THE_ITEM, *author_ids}
+
+    def authors(self, *kinds: AnnotatorKind) -> list[int]:
+        """Return the numbers of the annotators of these kinds of whose words it may know."""
+        seen, annotators = self.seen_authors, self._annotators.values()
+        return [one.id for one in annotators if one.kind in kinds and (not seen or one.id in seen)]
+
+    @cached_property
+    def _annotators(self) -> dict[str, AnnotatorRow]:
+        return annotators_of(self.connection, self.dataset.id)
+
+    def _select(self, *columns: ColumnElement[Any], where: Iterable[Condition] = ()) -> Select[Any]:
+        """Select of all places, with what is said of them as far as this is asked for."""
+        query, dataset = self.query, self.dataset.id
+        joined: FromClause = queue_values
+        where = [queue_values.c.dataset_id == dataset, *where]
+        if query.listed:
+            joined = joined.join(_list, _list.c.position == _position)
+            where += self._own_list
+        parts = chain.from_iterable(map(iterate, (*columns, *where, self._value)))
+        asked = {getattr(part, "table", None) for part in parts}
+        told = func.coalesce(_list.c.twin, _list.c.position)
+        if items in asked:
+            joined = joined.join(
+                items, and_(items.c.dataset_id == dataset, items.c.position == _position)
+            )
+        if _twin in asked:
+            is_told = and_(_twin.c.dataset_id == dataset, _twin.c.position == told)
+            joined = joined.outerjoin(_twin, is_told)
+        authors = (
+            (_own, query.reviewer, _position),
+            (_detector, query.detector, _position),
+            (_own_of_twin, query.reviewer, told),
+        )
+        for table, name, at in authors:
+            if table in asked:
+                annotator = self._annotators.get(name or "")
+                number = -1 if annotator is None else annotator.id  # nobody's: of a stranger
+                by = table.c.dataset_id == dataset, table.c.annotator_id == number
+                joined = joined.outerjoin(table, and_(*by, table.c.position == at))
+        return select(*columns).select_from(joined).where(*where)
+
+    @property
+    def _own_list(self) -> tuple[Condition, ...]:
+        return _list.c.dataset_id == self.dataset.id, _list.c.reviewer == self.query.reviewer
+
+    @property
+    def _columns(self) -> tuple[ColumnElement[Any], ...]:
+        values = queue_values.c
+        return (
+            *(_position, self._place.label("place"), self._value.label("value")),
+            *(values.lang, values.n_passages, self._max_prob.label("max_prob")),
+            *(_own.c.status, self._people.label("n_people")),
+            *(self._disagreement.label("disagreement"), self._counted("claims").label("n_claims")),
+        )
+
+    @property
     def _place(self) -> ColumnElement[int]:
         return _list.c.place if self.query.listed else _position
 
-    @cached_property
-    def _size(self) -> int:
-        """The number of places."""
+    @property
+    def _told(self) -> FromClause:
+        """What a plan's conditions are about: of a check item in a list, its twin."""
+        return _twin if self.query.listed else queue_values
+
+    @property
+    def _people(self) -> ColumnElement[int]:
+        """How many have finished the item that is told: its reviewer counts by the item itself."""
+        people: ColumnElement[int] = self._told.c.n_people
         if not self.query.listed:
-            return self.dataset.n_items
-        last = select(func.max(_list.c.place)).where(*self._own_list)
-        place = self.connection.execute(last).scalar_one()
-        return 0 if place is None else place + 1
+            return people
+        own, of_twin = (
+            case((table.c.status == Status.DONE.value, 1), else_=0)
+            for table in (_own, _own_of_twin)
+        )
+        return people + own - of_twin
 
-    @cached_property
-    def _own(self) -> FromClause | None:
-        """The annotations whose numbers the query orders by, beside those of the items."""
-        query = self.query
-        by_detector = query.order in {"probability", "uncertainty"}
-        name = dict.fromkeys(("labels", "claims"), query.reviewer).get(query.order)
-        annotator = self.annotator(query.detector if by_detector else name)
-        if annotator is None or not (by_detector or query.blind):
-            return None
-        own = select(annotated).where(annotated.c.annotator_id == annotator.id)
-        return own.where(annotated.c.dataset_id == self.dataset.id).subquery("own")
+    @property
+    def _max_prob(self) -> ColumnElement[Any]:
+        return queue_values.c.max_prob if self.query.detector is None else _detector.c.prob
 
-    @cached_property
-    def _segments(self) -> list[QueueSegment]:
-        query = self.query
-        if query.order == "import":
-            return [QueueSegment(0)]
-        if query.order == "status":
-            reviewer, stored = query.reviewer, annotated.c.status
-            ranked = [
-                QueueSegment(self._rank(float(n)), excluded=self._annotated_by(reviewer))
-                if status is _NOTHING
-                else QueueSegment(
-                    self._rank(float(n)), (self._has_annotation(reviewer, stored == status.value),)
-                )
-                for n, status in enumerate(STATUSES)
-            ]
-            return ranked[::-1] if query.reverse else ranked
-        value = self._value()
-        return [QueueSegment(0, (value.is_not(None),), value), QueueSegment(1, (value.is_(None),))]
+    @property
+    def _disagreement(self) -> ColumnElement[Any]:
+        values = queue_values.c
+        return values.detector_disagreement if self.query.blind else values.disagreement
 
+    def _counted(self, kind: str) -> ColumnElement[Any]:
+        """Return the highest number of labels or claims of one annotator that may be known of."""
+        if not self.query.blind:
+            return queue_values.c[f"n_{kind}"]
+        of_detectors, own = (
+            queue_values.c[f"detector_{kind}"],
+            func.coalesce(_own.c[f"n_{kind}"], 0),
+        )
+        return case((of_detectors < own, own), else_=of_detectors)
+
+    @property
     def _value(self) -> ColumnElement[Any]:
-        """Return the number that the query orders by, other than a status."""
-        query = self.query
-        prob: ColumnElement[Any] = queue_values.c.max_prob
-        if query.detector is not None:
-            prob = cast(null(), Float) if self._own is None else self._own.c.prob
-        plain: dict[str, ColumnElement[Any]] = {
+        """What the query orders by."""
+        order, prob = self.query.order, self._max_prob
+        if order == "import":
+            return _NO_NUMBER
+        if order == "status":
+            return case(_RANKS, value=func.coalesce(_own.c.status, Status.NOT_ANNOTATED.value))
+        if order in {"labels", "claims"}:
+            return self._counted(order)
+        return {
             "disagreement": self._disagreement,
-            "passages": queue_values.c.n_passages,
             "probability": prob,
             "uncertainty": 0.5 - func.abs(prob - 0.5),
-        }
-        if query.order in plain:
-            return plain[query.order]
-        count, from_detectors = f"n_{query.order}", queue_values.c[f"detector_{query.order}"]
-        if not query.blind:
-            return queue_values.c[count]
-        own_count = 0 if self._own is None else func.coalesce(self._own.c[count], 0)
-        return case((from_detectors < own_count, own_count), else_=from_detectors)
+            "passages": queue_values.c.n_passages,
+        }[order]
 
-    def _rank(self, value: float | None) -> float:
-        """Return the rank of the segment that items of this value are in."""
+    def _order(self, *, forward: bool) -> tuple[ColumnElement[Any], ...]:
+        (key, rises), (place, place_rises) = self._key(forward=forward), self._step(forward=forward)
+        by_place = place.asc() if place_rises else place.desc()
         if self.query.order == "import":
-            return 0
-        if self.query.order != "status":
-            return int(value is None)
-        if value is None:
-            return inf
-        return -value if self.query.reverse else value
+            return (by_place,)
+        return key.asc() if rises else key.desc(), by_place
 
-    def _reach(
-        self, segment: QueueSegment, place: QueueCursor | None, *, forward: bool
-    ) -> tuple[int, int, tuple[Condition, ...]]:
-        """Return where items of a segment stand that come after ``place`` (or before it).
+    def _is_beyond(self, place: QueueCursor, *, forward: bool) -> Condition:
+        """Return the condition that an item comes after a place (or before it)."""
+        (key, rises), (at, at_rises) = self._key(forward=forward), self._step(forward=forward)
+        further = at > place.position if at_rises else at < place.position
+        if self.query.order == "import":
+            return further
+        value = self._last if place.value is None else place.value
+        return or_(key > value if rises else key < value, and_(key == value, further))
 
-        Returns:
-            The positions from which and up to which, and what else holds for them.
+    def _step(self, *, forward: bool) -> tuple[ColumnElement[int], bool]:
+        """Return the places, and whether they rise where nothing else decides."""
+        return self._place, forward != (self.query.order == "import" and self.query.reverse)
+
+    def _key(self, *, forward: bool) -> tuple[ColumnElement[Any], bool]:
+        """Return the number to order by, and whether it rises."""
+        return func.coalesce(self._value, self._last), forward == (self._last > 0)
+
+    @property
+    def _last(self) -> float:
+        """The number in place of none, which comes after all others."""
+        rises = (self.query.order == "status") != self.query.reverse
+        return _ABOVE_ALL if rises else -1.0
+
+    def _parts(self, place: QueueCursor | None, *, forward: bool) -> Iterator[list[Condition]]:
+        """Yield the conditions of each part to look at, one after the other.
+
+        There is one part, but where a text is looked for in import order.
         """
-        n_items = self._size
-        rank = None if place is None else self._rank(place.value)
-        if place is None or rank is None or rank != segment.rank:
-            is_beyond = rank is None or (segment.rank > rank) == forward
-            return 0, n_items if is_beyond else 0, ()
-        if segment.value is None:
-            ahead = self._positions_rise(forward=forward)
-            start, stop = (place.position + 1, n_items) if ahead else (0, place.position)
-            return max(start, 0), min(stop, n_items), ()
-        rising = forward == self.query.reverse
-        beyond = segment.value > place.value if rising else segment.value < place.value
-        further = self._place > place.position if forward else self._place < place.position
-        return 0, n_items, (or_(beyond, and_(segment.value == place.value, further)),)
+        query, rises = self.query, self._step(forward=forward)[1]
+        start, stop, size = 0, self.dataset.n_items, _WINDOW
+        if query.listed or query.order != "import":
+            beyond = () if place is None else (self._is_beyond(place, forward=forward),)
+            yield [*beyond, *self._conditions()]
+            return
+        if place is not None:
+            start, stop = (place.position + 1, stop) if rises else (0, min(place.position, stop))
+        if query.text is None and query.label is None:
+            size = max(stop - start, 1)
+        while start < stop:
+            middle = min(start + size, stop) if rises else max(stop - size, start)
+            here = (start, middle) if rises else (middle, stop)
+            yield [*self._conditions(here)]
+            start, stop = (middle, stop) if rises else (start, middle)
+            size *= 4
 
-    def _positions_rise(self, *, forward: bool) -> bool:
-        """Say whether positions rise where nothing else decides."""
-        return forward != (self.query.order == "import" and self.query.reverse)
+    def _conditions(self, window: tuple[int, int] | None = None) -> Iterator[Condition]:
+        """Yield what must hold for an item; ``window`` are the positions to look at (None: all)."""
+        query, settings = self.query, settings_of(self.connection, self.dataset.name)
+        start, stop = window or (0, self.dataset.n_items)
+        yield and_(_position >= start, _position < stop)
+        if query.status is not None:
+            yield _has_status(_own, query.status)
+        if query.unfinished:
+            yield func.coalesce(_own.c.status, "") != Status.DONE.value
+        if query.detector_status is not None:
+            yield _has_status(_detector, query.detector_status)
+        if query.min_prob is not None or query.max_prob is not None:
+            high = 1.0 if query.max_prob is None else query.max_prob
+            yield self._max_prob.between(query.min_prob or 0.0, high)
+        if query.lang is not None:
+            yield queue_values.c.lang == query.lang
+        if query.min_disagreement is not None:
+            yield self._disagreement >= query.min_disagreement
+        if planned := [*self._plan_conditions()]:
+            stays = query.listed and query.min_annotators is None  # what the reviewer has begun
+            begun = _own.c.annotator_id.is_not(None)
+            yield or_(and_(*planned), begun) if stays else and_(*planned)
+        if self.without_checks and settings.known:
+            yield ~is_check(self.connection, self.dataset, _position)
+        if self.unlisted:
+            yield _position.not_in(select(_list.c.position).where(*self._own_list))
+        if query.unplaced:
+            yield from self._unplaced()
+        hides_ids = query.listed and settings.known is not None
+        within = [
+            search.row_number(self.dataset.id, literal(at, BigInteger)) for at in (start, stop)
+        ]
+        yield from self._searched((within[0], within[1]), hides_ids=hides_ids)
 
-    def _count(self, start: int, stop: int, *conditions: Condition, excluded: Lists = ()) -> int:
-        """Return how many of the selected items from ``start`` up to ``stop`` are so."""
-        if start >= stop:
-            return 0
-        lists = (*self._excluded, *excluded)
-        if not (self._conditions or conditions or self.query.listed) and len(lists) <= 1:
-            # Every position has an item, so what is left is what is not in the list.
-            return stop - start - sum(self._length(positions, start, stop) for positions in lists)
-        count = self._select(*conditions, excluded=excluded).with_only_columns(func.count())
-        return self._run(count, start, stop)[0]
+    def _plan_conditions(self) -> Iterator[Condition]:
+        query, people = self.query, self._people
+        if query.reserve:
+            people = people + held_by_others(self.dataset, query.reviewer, self._told.c.position)
+        if query.min_annotators is not None:
+            yield people >= query.min_annotators
+        if query.max_annotators is not None:
+            yield people <= query.max_annotators
+        if query.share is not None:
+            yield is_of_share(self.dataset, query.share, self._told)
 
-    def _has_all(self, lists: Lists, start: int, stop: int) -> bool:
-        """Say whether one of the lists has all positions from ``start`` up to ``stop``.
+    def _unplaced(self) -> Iterator[Condition]:
+        """Yield what makes an item one that is called hallucinated and has no span yet.
 
-        To count them takes a quarter of the time in which the database finds that none is left.
+        Marks of detectors are suggestions, and no place that is known.
         """
-        return any(self._length(positions, start, stop) == stop - start for positions in lists)
+        knowing = [kind for kind in AnnotatorKind if kind is not AnnotatorKind.DETECTOR]
+        finished = select(literal(1)).where(
+            annotated.c.dataset_id == self.dataset.id,
+            annotated.c.position == _position,
+            annotated.c.status == Status.DONE.value,
+        )
+        finished = finished.correlate(queue_values)
+        by_anybody = annotated.c.annotator_id.in_(self.authors(*AnnotatorKind))
+        by_knowing = annotated.c.annotator_id.in_(self.authors(*knowing))
+        yield finished.where(by_anybody, CALLED_HALLUCINATED).exists()
+        yield ~finished.where(by_knowing, _HAS_SPAN).exists()
 
-    def _length(self, positions: Select[int], start: int, stop: int) -> int:
-        return self._run(positions.with_only_columns(func.count()), start, stop)[0]
+    def _searched(self, within: RowRange, *, hides_ids: bool) -> Iterator[Condition]:
+        """Yield that a text and a label are found in an item.
 
-    def _select(self, *conditions: Condition, excluded: Lists = ()) -> Select[int]:
-        values: FromClause = queue_values
-        if self._own is not None:
-            values = values.outerjoin(self._own, self._own.c.position == _position)
-        near: tuple[Condition, ...] = (queue_values.c.dataset_id == self.dataset.id,)
-        if self.query.listed:
-            values = values.join(_list, _list.c.position == _position)
-            near += (*self._own_list, self._place >= FIRST, self._place < LAST)
-        else:
-            near += (_position >= START, _position < STOP)
-        outside = map(self._outside, (*self._excluded, *excluded))
-        where = (*near, *outside, *self._conditions, *conditions)
-        return select(_position).select_from(values).where(*where)
+        Whoever has a list of their own must not tell check items by their ids: where there are any,
+        a text is found otherwise than in an id.
+        """
+        query, authors, dialect = self.query, self.seen_authors, self.connection.dialect.name
+        if query.label is not None:
+            yield _position.in_(search.with_label(dialect, query.label, within, authors))
+        if query.text is None:
+            return
+        if not hides_ids:
+            yield _position.in_(search.with_text(dialect, query.text, within, authors))
+            return
+        said = {one.id for one in self._annotators.values()} if authors is None else authors
+        in_item, in_notes = (
+            search.with_text(dialect, query.text, within, of)
+            for of in ({search.THE_ITEM}, said - {search.THE_ITEM})
+        )
+        by_id = self._found_by_id(query.text, in_item)
+        in_text = and_(_position.in_(in_item), _position.not_in(by_id))
+        yield or_(in_text, _position.in_(in_notes))
 
-    def _run(self, statement: Select[Any], start: int, stop: int) -> list[int]:
-        bounds = {START.key: start, STOP.key: stop}
-        if self.query.listed:  # the list alone is bounded: what it is compared with stands anywhere
-            bounds = {START.key: 0, STOP.key: self.dataset.n_items}
-            bounds |= {FIRST.key: start, LAST.key: stop}
-        return list(self.connection.execute(statement, bounds).scalars())
+    def _found_by_id(self, searched: str, found: Select[int]) -> list[int]:
+        """Return which of the positions that a search has found lack its words but for the id."""
+        named = select(items.c.position, items.c.item_id).where(
+            items.c.dataset_id == self.dataset.id, items.c.position.in_(found)
+        )
+        may_be_of = search.id_finder(searched)
+        rows = self.connection.execute(named)
+        candidates = [row.position for row in rows if may_be_of(row.item_id)]
+        return [
+            record.position
+            for record in read_at(self.connection, self.dataset, candidates)
+            if search.lacks_words(searched, record.item)
+        ]
 
 
-def _windows(start: int, stop: int, *, ahead: bool, largest: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a range of positions, the first ones short: mostly matches are near."""
-    size = _WINDOW
-    while start < stop:
-        middle = min(start + size, stop) if ahead else max(stop - size, start)
-        yield (start, middle) if ahead else (middle, stop)
-        start, stop = (middle, stop) if ahead else (start, middle)
-        size = min(size * 4, max(largest, _WINDOW))
+def _has_status(table: FromClause, status: Status) -> Condition:
+    """Return the condition on joined annotations, of which there is none of many items."""
+    stored: ColumnElement[str] = table.c.status
+    if status is Status.NOT_ANNOTATED:
+        return func.coalesce(stored, status.value) == status.value
+    return stored == status.value
