@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,7 @@ def test_an_editor_at_another_place_is_moved(store: Store) -> None:
 
 def test_a_sample_has_its_own_order_and_shows_nothing_that_others_said(store: Store) -> None:
     query = QueueQuery(reviewer="Ada", blind=True, own_only=True)
-    place = ReviewQueue("words", query, None, sample=("c", "a", "b"))
+    place = ReviewQueue("words", replace(query, sample=("c", "a", "b")), None)
     answer = exchange(store, place, EditorMessage())
     assert answer.open == "c"
     (item,) = _json(answer)["items"]

@@ -30,7 +30,6 @@ from spanlab.review.queue_panel import (
     choose_queue,
     choose_sample,
     describe_queue,
-    measured_sample,
 )
 from spanlab.review.reviewer_panel import completion_words, may_review
 from spanlab.schema import (
@@ -69,8 +68,11 @@ def page() -> None:
         with st.popover("Queue", icon=":material/tune:", width="content"):
             reviewer = ask_reviewer(summary)
             measured = choose_measurement(summary, reviewer)
-            query = (choose_queue if measured is None else choose_sample)(
-                summary, reviewer or "nobody"
+            name = reviewer or "nobody"
+            query = (
+                choose_queue(summary, name)
+                if measured is None
+                else choose_sample(summary, name, measured)
             )
         described = st.empty()
         common.guide_link("Review")
@@ -100,21 +102,21 @@ def _open_queue(
     about = describe_queue(dataset, query)
     live: LiveLine | TestLine | None = None
     if test.stage == "test":
-        query, measured = QueueQuery(reviewer=reviewer, blind=True, listed=True), None
+        query = QueueQuery(reviewer=reviewer, blind=True, listed=True, sample=test.items)
+        measured = None
         live = TestLine(summary, reviewer, described)
     # Whoever saw the rate so far would know what the next mark makes of it.
     elif measured is not None and common.store().may(Permission.MANAGE, dataset):
         live = LiveLine(measured, reviewer, about, described)
     if live is None:  # else the fragment below writes it
         described.caption(common.plain(about))
-    sample = test.items if measured is None else measured_sample(dataset, query, measured)
-    prepare_queue(common.store(), dataset, reviewer, sample)
+    prepare_queue(common.store(), dataset, reviewer, query.sample)
     names = item_names(common.store(), dataset, reviewer)
     if asked_item is not None and names.find(asked_item) is None:
         _say_unknown(dataset, asked_item)
         return
     span_editor.mount_editor(review.labels(common.store(), dataset, query), summary.settings)
-    place = span_editor.ReviewQueue(dataset, query, entry_of(dataset, query, _PAGE), sample=sample)
+    place = span_editor.ReviewQueue(dataset, query, entry_of(dataset, query, _PAGE))
     answer_editor(place, _PAGE, live)
 
 

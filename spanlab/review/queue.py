@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from spanlab.oplog.operations import Review
@@ -78,17 +77,12 @@ def open_item(
     return replace(review, record=record, hidden=None if always else hidden)
 
 
-def first_item(
-    store: Store, dataset: str, query: QueueQuery, sample: Sequence[str] = ()
-) -> str | None:
+def first_item(store: Store, dataset: str, query: QueueQuery) -> str | None:
     """Return the id of the item to begin a queue with, None if it is empty.
 
     That is the first one that the reviewer has not finished; where all are, the first of all. Of a
-    queue that reserves, it is reserved. A ``sample`` gives the items in an order of its own.
+    queue that reserves, it is reserved.
     """
-    if sample:
-        item_id = next(_iterate_undecided(store, dataset, query, sample), None)
-        return sample[0] if item_id is None else item_id
     unfinished = replace(query, limit=1, status=query.status or Status.NOT_ANNOTATED)
     for queue in (unfinished, replace(query, limit=1)):
         rows = paging.page(store, dataset, queue).rows
@@ -135,48 +129,29 @@ def items(store: Store, dataset: str, query: QueueQuery) -> QueuePage:
     return replace(page, rows=(*first, *other_rows))
 
 
-def _iterate_undecided(
-    store: Store, dataset: str, query: QueueQuery, sample: Sequence[str]
-) -> Iterator[str]:
-    """Yield the ids of a sample's items that a reviewer still has to decide."""
-    finished = plans.finished(store, dataset)
-    decided = {item.item_id for item in finished if item.annotator == query.reviewer}
-    for item_id in sample:
-        if item_id not in decided and not reserve_item(store, dataset, query, item_id):
-            own_review = store.review(dataset, item_id, query.reviewer, AnnotatorKind.PERSON)
-            if own_review.state.status is Status.NOT_ANNOTATED:
-                yield item_id
-
-
-def standing(
-    store: Store, dataset: str, query: QueueQuery, item_id: str, sample: Sequence[str] = ()
-) -> QueuePlace:
+def standing(store: Store, dataset: str, query: QueueQuery, item_id: str) -> QueuePlace:
     """Return an item's number in the whole queue, and the number of all; reads all items.
 
     Raises:
         NotFoundError: there is no such dataset or item.
     """
-    if sample:
-        number = sample.index(item_id) + 1 if item_id in sample else None
-        return QueuePlace(number, len(sample))
     place = paging.standing(store, dataset, query, item_id)
-    if query.listed and query.reserve and query.share is None:  # more comes than is in the list
+    grows = query.listed and query.reserve and query.share is None and not query.sample
+    if grows:  # more comes than is in the list
         how_far = progress(store, dataset, query.reviewer)
         total = how_far.total - (how_far.done if query.unfinished else 0)
         return replace(place, total=max(place.total, total))
     return place
 
 
-def neighbours(
-    store: Store, dataset: str, query: QueueQuery, item_id: str, sample: Sequence[str] = ()
-) -> QueueNeighbours:
+def neighbours(store: Store, dataset: str, query: QueueQuery, item_id: str) -> QueueNeighbours:
     """Return the items next to ``item_id``, which need not pass the filter itself any more.
 
     Of a queue that reserves, they are reserved: the browser goes on to them without asking again.
     """
     return QueueNeighbours(
-        previous=_find_free(store, dataset, query, item_id, step=-1, sample=sample),
-        next=_find_free(store, dataset, query, item_id, step=1, sample=sample),
+        previous=_find_free(store, dataset, query, item_id, step=-1),
+        next=_find_free(store, dataset, query, item_id, step=1),
     )
 
 
@@ -226,23 +201,13 @@ def labels(store: Store, dataset: str, query: QueueQuery) -> tuple[SpanLabel, ..
 
 
 def _find_free(
-    store: Store,
-    dataset: str,
-    query: QueueQuery,
-    item_id: str,
-    *,
-    step: int,
-    sample: Sequence[str] = (),
+    store: Store, dataset: str, query: QueueQuery, item_id: str, *, step: int
 ) -> str | None:
     """Return the item after or before one, passing over those that others have reserved."""
     while True:
-        if sample:
-            at = sample.index(item_id) + step if item_id in sample else (0 if step > 0 else -1)
-            neighbour = sample[at] if 0 <= at < len(sample) else None
-        else:
-            neighbour = paging.neighbour(store, dataset, query, item_id, step)
-            if neighbour is None and step > 0 and query.listed:
-                return drawing.draw_next(store, dataset, query)
+        neighbour = paging.neighbour(store, dataset, query, item_id, step)
+        if neighbour is None and step > 0 and query.listed:
+            return drawing.draw_next(store, dataset, query)
         if neighbour is None or not reserve_item(store, dataset, query, neighbour):
             return neighbour
         item_id = neighbour

@@ -20,7 +20,6 @@ from spanlab.schema import (
 )
 from spanlab.ui import common
 from spanlab.ui.messages import errors_shown
-from spanlab.worklists import plans
 
 _ALL = "All"
 _STATES = {
@@ -112,29 +111,27 @@ def choose_measurement(summary: DatasetSummary, reviewer: str) -> MeasuredItems 
     return None
 
 
-def choose_sample(summary: DatasetSummary, reviewer: str) -> QueueQuery:
-    """Return the queue of a measurement's sample, and say whether suggestions are shown."""
+def choose_sample(summary: DatasetSummary, reviewer: str, measured: MeasuredItems) -> QueueQuery:
+    """Return the queue of a measurement's sample, and say whether suggestions are shown.
+
+    Of the sample's items it has those that are assigned to the reviewer, if any are.
+    """
     settings, plan = summary.settings, summary.settings.measurement
     assert plan is not None
     shown = "shown" if plan.show_suggestions else "hidden"
     st.caption(f"Detectors' suggestions are {shown}, as the plan on the Measure page says.")
     if plan.reviewers and reviewer not in plan.reviewers:
         st.caption(common.plain(f"Only the reviews of {', '.join(plan.reviewers)} count."))
+    planned = _ask_plan(settings, reviewer) if settings.overlap else _QueuePlan()
+    planned.pop("unfinished", None)  # who reviews a sample may go back in it
     return QueueQuery(
-        **(_ask_plan(settings, reviewer) if settings.overlap else {}),
+        **planned,
         reviewer=reviewer,
+        sample=tuple(item.item_id for item in measured.items),
         listed=settings.has_lists,
         blind=True,
         own_only=not plan.show_suggestions,
     )
-
-
-def measured_sample(dataset: str, query: QueueQuery, measured: MeasuredItems) -> tuple[str, ...]:
-    """Return the sample's items, or of them those that are assigned to the reviewer."""
-    names = [item.item_id for item in measured.items]
-    if query.share is None:
-        return tuple(names)
-    return plans.assigned(common.store(), dataset, query.share, names)
 
 
 def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:

@@ -19,7 +19,7 @@ Order = Literal[
 class QueueCursor:
     """A place in a queue: an item's position and the value then that the queue is ordered by.
 
-    In a reviewer's own list the position is the item's place there.
+    In a reviewer's own list, or in a sample, the position is the item's place there.
     """
 
     position: int
@@ -91,6 +91,8 @@ class QueueQuery:
     answers: it holds what the plan gives them, with check items among it that no plan gives, and
     ``import`` is its order then.
 
+    ``sample`` leaves the items with these ids, in this order, where no other one is asked for.
+
     ``unplaced`` leaves the items that somebody calls hallucinated as a whole and no person, gold
     labels or vote has a span in: where their hallucinations are is still to be said.
 
@@ -128,6 +130,7 @@ class QueueQuery:
     reserve: bool = False
     share: AssignedShare | None = None
     listed: bool = False
+    sample: tuple[str, ...] = ()
     text: str | None = None
     label: str | None = None
     unplaced: bool = False

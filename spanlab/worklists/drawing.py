@@ -30,7 +30,7 @@ from spanlab.schema import DatasetSettings, QueueCursor, QueueQuery, Status
 from spanlab.storage import Store, assignment, campaigns
 from spanlab.storage.catalog import DatasetRow, annotators_of, settings_of
 from spanlab.storage.engine import insert_new, insert_rows
-from spanlab.storage.items import id_at, position_of, positions_of
+from spanlab.storage.items import id_at, position_of
 from spanlab.storage.reservations import reserve
 from spanlab.storage.tables import annotated, items, queue_items, queues
 from spanlab.worklists.selection import Selection
@@ -64,17 +64,19 @@ def is_drawn(store: Store, dataset: str, person: str) -> bool:
         return _is_drawn(connection, row, person)
 
 
-def draw(store: Store, dataset: str, person: str, ids: Sequence[str] = ()) -> None:
+def draw(store: Store, dataset: str, person: str, sample: Sequence[str] = ()) -> None:
     """Draw a person's list, or anew what they have not seen of it, if there is reason to.
 
     Args:
         store: the annotation database.
         dataset: one with a plan or known answers.
         person: whose list it is, who is past the test if there is one.
-        ids: items that the list has in any case, such as those of a measurement.
+        sample: ids of items that the list has in any case, if they are of the person's share.
     """
     with store.reading(dataset, person) as (connection, row, _):
-        others = positions_of(connection, row, ids)
+        share = settings_of(connection, dataset).share_of(person)
+        query = QueueQuery(reviewer=person, share=share, sample=tuple(sample))
+        others = Selection(connection, row, query).positions() if sample else []
         if _is_drawn(connection, row, person, others):
             return
     with store.reviewing(dataset, person) as (connection, row):
@@ -162,7 +164,7 @@ def draw_next(store: Store, dataset: str, query: QueueQuery) -> str | None:
 
 def _draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) -> str | None:
     settings, reviewer = settings_of(connection, dataset.name), query.reviewer
-    is_new = query.status in {None, Status.NOT_ANNOTATED}
+    is_new = query.status in {None, Status.NOT_ANNOTATED} and not query.sample
     if not (grows(settings) and query.reserve and is_new) or reviewer in settings.away:
         return None
     state = _begin(connection, dataset, reviewer)

@@ -103,7 +103,8 @@ def _page(selection: Selection) -> QueuePage:
 def _place(selection: Selection, item_id: str) -> QueueCursor:
     """Return where an item stands in the order now."""
     position = position_of(selection.connection, selection.dataset, item_id)
-    if selection.query.order == "import" and not selection.query.listed:
+    query = selection.query
+    if query.order == "import" and not (query.listed or query.sample):
         return QueueCursor(position)
     for row in selection.rows([position]):
         return QueueCursor(row.place, row.value)

@@ -10,7 +10,6 @@ from sqlalchemy import Connection, and_, case, func, or_, select
 
 from spanlab.schema import (
     AnnotatorKind,
-    AssignedShare,
     DatasetSettings,
     DatasetSummary,
     Permission,
@@ -19,7 +18,7 @@ from spanlab.schema import (
 from spanlab.schema.progress import FinishedItem, PersonProgress, PlanProgress
 from spanlab.storage import Store, assignment, blind, reservations
 from spanlab.storage.catalog import DatasetRow, annotators_of, change_settings, find, settings_of
-from spanlab.storage.items import position_of, positions_of
+from spanlab.storage.items import position_of
 from spanlab.storage.tables import annotated, annotators, items, operations, queue_values
 
 
@@ -110,22 +109,6 @@ def reserve(
     with store.reviewing(dataset, reviewer) as (connection, row):
         position = position_of(connection, row, item_id)
         return reservations.reserve(connection, row, position, reviewer, people=people)
-
-
-def assigned(
-    store: Store, dataset: str, share: AssignedShare, ids: Sequence[str]
-) -> tuple[str, ...]:
-    """Return which of these items are of somebody's share, in the order given.
-
-    Raises:
-        NotFoundError: the dataset has no item of one of these ids.
-    """
-    with store.reading(dataset) as (connection, row, _):
-        positions = positions_of(connection, row, ids)
-        position, is_own = queue_values.c.position, assignment.is_of_share(row, share)
-        query = assignment.over_items(row, position).where(position.in_(positions), is_own)
-        own = set(connection.execute(query).scalars())
-        return tuple(each for each, at in zip(ids, positions, strict=True) if at in own)
 
 
 def take_back(store: Store, dataset: str, person: str) -> None:

@@ -1,12 +1,13 @@
 """The items of a queue as one SELECT: which ones a query lets through, in which order, how many.
 
-A row has an item's place (in import order, or in the reviewer's stored list) and what the query
-filters and orders by. Of a check item in a list, whatever the plan says of it is read from its
-twin: the item ``told`` in its stead.
+A row has the place of an item (in import order, in the stored list of the reviewer or in a sample)
+and what the query filters and orders by. Of a check item in a list, what the plan says of it is
+read from its twin: the item ``told`` in its stead.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +31,7 @@ from sqlalchemy import (
     or_,
     select,
 )
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.sql.visitors import iterate
 
 from spanlab.schema import AnnotatorKind, QueueCursor, QueuePlace, QueueQuery, Status
@@ -142,10 +144,11 @@ class Selection:
         parts = chain.from_iterable(map(iterate, (*columns, *where, self._value)))
         asked = {getattr(part, "table", None) for part in parts}
         told = func.coalesce(_list.c.twin, _list.c.position)
-        if items in asked:
-            joined = joined.join(
-                items, and_(items.c.dataset_id == dataset, items.c.position == _position)
-            )
+        if query.sample or items in asked:
+            is_item = items.c.dataset_id == dataset, items.c.position == _position
+            joined = joined.join(items, and_(*is_item))
+        if query.sample:
+            joined = joined.join(self._sampled, self._sampled.c.value == items.c.item_id)
         if _twin in asked:
             is_told = and_(_twin.c.dataset_id == dataset, _twin.c.position == told)
             joined = joined.outerjoin(_twin, is_told)
@@ -178,7 +181,19 @@ class Selection:
 
     @property
     def _place(self) -> ColumnElement[int]:
+        if self.query.sample:
+            return self._sampled.c.place
         return _list.c.place if self.query.listed else _position
+
+    @cached_property
+    def _sampled(self) -> FromClause:
+        """The ids of the sample with their places: one parameter, however many they are."""
+        ids = json.dumps(self.query.sample)
+        if self.connection.dialect.name == "sqlite":
+            rows = func.json_each(ids).table_valued("value", "key", name="sampled")
+            return select(rows.c.value, rows.c.key.label("place")).subquery("sample")
+        listed = func.jsonb_array_elements_text(cast(ids, JSONB))
+        return listed.table_valued("value", with_ordinality="place", name="sample").render_derived()
 
     @property
     def _told(self) -> FromClause:
@@ -270,7 +285,7 @@ class Selection:
         """
         query, rises = self.query, self._step(forward=forward)[1]
         start, stop, size = 0, self.dataset.n_items, _WINDOW
-        if query.listed or query.order != "import":
+        if query.listed or query.sample or query.order != "import":
             beyond = () if place is None else (self._is_beyond(place, forward=forward),)
             yield [*beyond, *self._conditions()]
             return

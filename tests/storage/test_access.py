@@ -18,7 +18,6 @@ from spanlab.schema import (
     NOBODY,
     Actor,
     AnnotatorKind,
-    AssignedShare,
     Item,
     KnownAnswers,
     Permission,
@@ -71,10 +70,6 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "suggestions_seen": (_READ, lambda store, name: store.suggestions_seen(name)),
     "looks.looked_at": (_READ, looks.looked_at),
     "looks.note_look": (_REVIEW, lambda store, name: looks.note_look(store, name, "a", "Anna")),
-    "plans.assigned": (
-        _SEE,
-        lambda store, name: plans.assigned(store, name, AssignedShare(0, 1, 1), ["a"]),
-    ),
     "drawing.n_left": (_SEE, lambda store, name: drawing.n_left(store, name, "Anna")),
     "paging.page": (_SEE, lambda store, name: paging.page(store, name, _ANNA)),
     "paging.neighbour": (_SEE, lambda store, name: paging.neighbour(store, name, _ANNA, "a")),

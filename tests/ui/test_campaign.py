@@ -162,7 +162,7 @@ def test_an_item_out_of_ones_list_is_like_one_that_is_not_there(bridges: Store) 
 def test_a_measurements_sample_is_in_the_list_of_who_reviews_it(bridges: Store) -> None:
     sample = ("i07", "k03", "i02")
     query = QueueQuery(reviewer="Cleo", blind=True, listed=True)
-    place = ReviewQueue("d", query, None, sample=sample)
+    place = ReviewQueue("d", replace(query, sample=sample), None)
     answer: dict[str, Any] = exchange(bridges, place, EditorMessage()).json
     names = _names(bridges, "Cleo", sample)
     assert answer["open"] == names["i07"]

@@ -89,17 +89,14 @@ class _Campaign:
         share, plan = settings.share_of(person), dict[str, Any]()
         if settings.overlap and (share is not None or not settings.assigned_to):
             plan = {"unfinished": True, "max_annotators": settings.overlap - 1, "reserve": True}
-        query = QueueQuery(
-            **plan, reviewer=person, share=share, listed=settings.has_lists, blind=True
-        )
-        if sample and share is not None:
-            sample = plans.assigned(self.store, self.name, share, sample)
+        plan |= {"share": share, "listed": settings.has_lists, "sample": sample}
+        query = QueueQuery(**plan, reviewer=person, blind=True)
         prepare_queue(self.store, self.name, person, sample)
-        item, had = review.first_item(self.store, self.name, query, sample), set[str]()
+        item, had = review.first_item(self.store, self.name, query), set[str]()
         while item is not None and item not in had:
             had.add(item)
             yield item
-            item = review.neighbours(self.store, self.name, query, item, sample).next
+            item = review.neighbours(self.store, self.name, query, item).next
 
     def listed(self, person: str) -> list[str]:
         query = QueueQuery(reviewer=person, listed=True, limit=1000)
@@ -126,8 +123,9 @@ class _Campaign:
             for item in self.walk(person, sample):
                 self.decide(item, person)
             share = self.settings.share_of(person)
-            own = sample if share is None else plans.assigned(self.store, self.name, share, sample)
-            assert not self.settings.has_lists or set(own) <= set(self.listed(person))
+            query = QueueQuery(reviewer=person, share=share, sample=sample)
+            own = {row.item_id for row in paging.page(self.store, self.name, query).rows}
+            assert not self.settings.has_lists or own <= set(self.listed(person))
 
     def check(self) -> None:
         """Check that every list has an item once, is always the same, and nothing in it is left."""

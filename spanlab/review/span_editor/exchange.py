@@ -43,8 +43,7 @@ class ReviewQueue:
     """Where a reviewer is: a dataset and a queue in it; ``entry`` is an item that the URL names.
 
     Where an ``author`` adjudicates, the queue's reviewer names the gold labels that this makes.
-    ``decided_at_once`` counts what changed many items behind the editor's back. A ``sample`` is
-    the queue in an order of its own.
+    ``decided_at_once`` counts what changed many items behind the editor's back.
     """
 
     dataset: str
@@ -52,7 +51,6 @@ class ReviewQueue:
     entry: str | None
     author: str | None = None
     decided_at_once: int = 0
-    sample: tuple[str, ...] = ()
 
     @property
     def reviewer(self) -> str:
@@ -64,24 +62,18 @@ class ReviewQueue:
         """Whether gold labels are made from what others said."""
         return self.author is not None
 
-    @property
+    @cached_property
     def id(self) -> str:
         """A name for dataset, reviewer and filters, whichever item the URL asked for."""
-        fields = asdict(self.query).items()
+        sample, fields = self.query.sample, asdict(replace(self.query, sample=())).items()
         queue = {
             "dataset": self.dataset,
-            "query": {
-                name: value for name, value in fields if value is not None and value is not False
-            },
+            "query": {name: value for name, value in fields if value not in (None, False, ())},
             "author": self.author,
             "decided_at_once": self.decided_at_once,
-            **({"sample": self._digest} if self.sample else {}),
+            **({"sample": sha256("\0".join(sample).encode()).hexdigest()} if sample else {}),
         }
         return json.dumps(queue, sort_keys=True, default=str)
-
-    @cached_property
-    def _digest(self) -> str:
-        return sha256("\0".join(self.sample).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -107,7 +99,9 @@ def exchange(store: Store, place: ReviewQueue, sent: EditorMessage) -> EditorRep
     is_same_place = sent.place == place.id
     names = item_names(store, place.dataset, place.reviewer, adjudicating=place.adjudicating)
     if place.query.listed and (sent.near or not is_same_place):
-        prepare_queue(store, place.dataset, place.reviewer, place.sample, anew=not is_same_place)
+        prepare_queue(
+            store, place.dataset, place.reviewer, place.query.sample, anew=not is_same_place
+        )
     added = _add_evidence(place, names, sent.evidence) if is_same_place and sent.evidence else None
     item, about = _choose_item(place, names, sent if is_same_place else EditorMessage())
     name = None if item is None else names.name(item)
@@ -146,7 +140,7 @@ def exchange(store: Store, place: ReviewQueue, sent: EditorMessage) -> EditorRep
         )
         answer["progress"] = asdict(how_far)
     if item is not None and (sent.standing or not is_same_place):
-        stands = review.standing(store, place.dataset, place.query, item, sample=place.sample)
+        stands = review.standing(store, place.dataset, place.query, item)
         answer["standing"] = {"item": name, **asdict(stands)}
     return EditorReply(name, answer)
 
@@ -165,7 +159,7 @@ def _choose_item(
             return item, _collect_lacking(place, names, sent, item)
         if name is not None:
             sent = EditorMessage()
-    first_id = review.first_item(names.store, place.dataset, place.query, place.sample)
+    first_id = review.first_item(names.store, place.dataset, place.query)
     if first_id is None:
         return None, {"items": [], "versions": {}, "near": {}, "taken": None}
     return first_id, _collect_lacking(place, names, EditorMessage(), first_id)
@@ -196,8 +190,7 @@ def _collect_lacking(
 
 
 def _name_neighbours(place: ReviewQueue, names: ItemNames, item: str) -> JsonValue:
-    sample = place.sample
-    found = review.neighbours(names.store, place.dataset, place.query, item, sample=sample)
+    found = review.neighbours(names.store, place.dataset, place.query, item)
     near = asdict(found).items()
     return {side: None if each is None else names.name(each) for side, each in near}
 
