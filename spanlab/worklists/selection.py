@@ -188,9 +188,9 @@ class Selection:
     @cached_property
     def _sampled(self) -> FromClause:
         """The ids of the sample with their places: one parameter, however many they are."""
-        ids = json.dumps(self.query.sample)
+        ids = self.query.sample
         if self.connection.dialect.name == "sqlite":
-            rows = func.json_each(ids).table_valued("value", "key", name="sampled")
+            rows = func.json_each(json.dumps(ids)).table_valued("value", "key", name="sampled")
             return select(rows.c.value, rows.c.key.label("place")).subquery("sample")
         listed = func.jsonb_array_elements_text(cast(ids, JSONB))
         return listed.table_valued("value", with_ordinality="place", name="sample").render_derived()
