@@ -22,7 +22,7 @@ from starlette.websockets import WebSocketClose
 from streamlit import config
 
 from spanlab.app.login import ReturnAfterLogin, login_routes
-from spanlab.app.visitor import GUARDED, FileGuard, routes
+from spanlab.app.visitor import GUARDED, FileGuard, report_routes, routes
 from spanlab.base.redaction import bound_logs
 from spanlab.base.settings import Settings
 from spanlab.cli.servers import HealthPaths, RequestLog, log_json, take_over_logs
@@ -154,10 +154,12 @@ def guards() -> list[Middleware]:
 
 
 def login_options() -> dict[str, Any]:
-    """Return the options of a server with a login, beside its guards; empty without a login."""
+    """Return the options of a server beside its guards: its own routes, and those of a login."""
+    opened = cache(open_store)
+    shared = report_routes(opened)
     if not has_login():
-        return {}
-    invited, secrets = routes(cache(open_store)), login_secrets()
+        return {"routes": shared}
+    invited, secrets = [*shared, *routes(opened)], login_secrets()
     return (
         {"routes": [*invited, *login_routes()], "secrets": secrets}
         if secrets

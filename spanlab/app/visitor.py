@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from spanlab.app.login import HEADERS, claims_of
 from spanlab.app.uploads import Uploads
+from spanlab.data.report_links import REPORTS, shared_report
 from spanlab.people.logins import (
     COOKIE,
     INVITATION,
@@ -265,4 +266,29 @@ def routes(open_store: Callable[[], Store]) -> list[Route]:
     return [Route(INVITATION, open_link), Route(INVITATION, accept_invitation, methods=["POST"])]
 
 
+def report_routes(open_store: Callable[[], Store]) -> list[Route]:
+    """Return the route of links to reports, which need no login.
+
+    Args:
+        open_store: returns the annotation database, as its owner has it.
+    """
+
+    async def open_report(request: Request) -> Response:
+        link = request.query_params.get("to", "")[:_LONGEST]
+        page = await run_in_threadpool(lambda: shared_report(open_store(), link))
+        if page is None:
+            gone = "This link is no longer valid. Ask whoever sent it for a new one.\n"
+            return PlainTextResponse(gone, 404, _SHARED)
+        return HTMLResponse(page, 200, _SHARED)
+
+    return [Route(REPORTS, open_report)]
+
+
+_SHARED = {  # headers: nothing runs or is loaded, no other site learns the address, no one keeps it
+    **HEADERS,
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Robots-Tag": "noindex, nofollow, noarchive",
+}
 _MONTH = 31 * 24 * 3600  # seconds; the invitation itself ends earlier or later

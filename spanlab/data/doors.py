@@ -33,6 +33,11 @@ ROOM = Room(
             240,
         ),
         "restore": Command("Put a backup into a database.", "version_commands:restore", 250),
+        "reports": Command(
+            "Links to reports, read without a login: create, list, revoke.",
+            "report_commands:reports",
+            284,
+        ),
         "annotators": Command(
             "Annotators of a dataset: rename, merge, remove, mark as gold.", "commands:app", 410
         ),

@@ -27,6 +27,7 @@ from spanlab.data.exporting import (
     questions_left_out,
 )
 from spanlab.data.report_figures import Overview
+from spanlab.data.report_panel import draw_report_links
 from spanlab.detection.options_form import ask
 from spanlab.doors import Export
 from spanlab.formats.server_files import ServerFiles
@@ -37,9 +38,9 @@ from spanlab.scoring.annotators import analyses_with_data
 from spanlab.storage.sight import Sight
 from spanlab.storage.store import Store
 from spanlab.ui.choose_annotators import choose_annotators
-from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, title
+from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, store, title
 from spanlab.ui.counts import counts_html
-from spanlab.ui.messages import errors_shown, progress
+from spanlab.ui.messages import errors_shown, progress, show_news
 from spanlab.ui.session import seen_store, seen_summary
 from spanlab.ui.tables import show_page
 from spanlab.worklists.plans import plan_of
@@ -87,6 +88,7 @@ class _ExportFile:
 def page() -> None:
     """Draw the page."""
     place = title("Export")
+    show_news()
     summaries = datasets_for("export", Permission.EXPORT, versions=True)
     if not summaries:
         return
@@ -110,6 +112,9 @@ def page() -> None:
         _ExportRequest(summary.name, choice, seen_store(summary).sight(summary.name)),
         ready=beginning is not None,
     )
+    leads = store().may(Permission.MANAGE, summary.version_of or summary.name)
+    if beginning is not None and choice.format == REPORT and leads:
+        draw_report_links(summary, choice)
     _draw_progress(summary, names)
     if beginning is not None:
         show_preview(summary, choice, beginning)

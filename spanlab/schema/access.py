@@ -113,14 +113,14 @@ class GrantedRole(_StoredRow):
 
 
 class AccessToken(_StoredRow):
-    """A key of a program, or the invitation of a person, without what opens the door.
+    """A key of a program, the invitation of a person, or a report's link, without its secret.
 
     ``used`` is when an invitation was accepted, ``code`` what its person gets at the end and
     ``worker`` what a crowd platform calls that person.
     """
 
     id: str
-    kind: str  # "key" or "invitation"
+    kind: str  # "key", "invitation" or "report"
     label: str
     role: Role
     dataset: str | None

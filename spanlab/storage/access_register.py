@@ -13,7 +13,7 @@ from itertools import chain, count
 from typing import Any, Final, Literal, NamedTuple
 from unicodedata import category, normalize
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, literal, or_, select, update
 
 from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.base.fields import storable
@@ -45,7 +45,7 @@ from spanlab.storage.tables import (
 UNSAFE: Final = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")  # controls, halves of an emoji
 EMAIL: Final = "email:"  # before an address: a role for whoever proves to have it
 SOMEBODY: Final = "somebody"  # the name of who has none
-TokenKind = Literal["key", "invitation"]
+TokenKind = Literal["key", "invitation", "report"]
 _SHOWN: Final = 12  # characters of a token that are its id
 _ENDED: Final = "ended login"  # the kind of a row that says so
 _LONGEST: Final = 400  # characters of a subject: providers have 255, and addresses 320
@@ -381,16 +381,40 @@ class AccessRegister:
             raise NotFoundError("this link is no longer valid")
         return str(row.label)
 
+    def share_page(self, dataset: str, page: str, expires: datetime, label: str = "") -> str:
+        """Keep a page, and return the secret with which anybody reads it.
+
+        Raises:
+            AccessError: the actor does not lead the dataset.
+            UsageError: the end has passed.
+        """
+        if expires <= datetime.now(UTC):
+            raise UsageError(f"the end {expires:%Y-%m-%d %H:%M} has passed")
+        with self._database.writing() as connection:
+            number = self._number(connection, dataset)
+            columns = {"label": label, "dataset_id": number, "expires": expires.timestamp()}
+            more = columns | {"code": page}
+            return self._enter_token(connection, "report", Role.VIEWER, dataset, more)
+
+    def shared_page(self, link: str) -> str | None:
+        """Return the page of a link; None if it is unknown, revoked, too old, or in the bin."""
+        with self._database.reading() as connection:
+            row = find_open_token(connection, link)
+            is_shown = row is not None and row.kind == "report"
+            return row.code if is_shown and row.dataset_id in names_of(connection) else None
+
     def tokens(self, kind: TokenKind) -> list[AccessToken]:
-        """Return the keys or invitations that the actor may revoke, the newest first."""
-        query = select(access_tokens).where(access_tokens.c.kind == kind)
+        """Return the keys, invitations or reports that the actor may revoke, the newest first."""
+        pages = [literal(None).label("code") if kind == "report" else access_tokens.c.code]
+        columns = [column for column in access_tokens.c if column.name != "code"] + pages
+        query = select(*columns).where(access_tokens.c.kind == kind)
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(access_tokens.c.at.desc())).all()
             own = [row for row in rows if self._leads(row.dataset_id)]
             return list(read_tokens(connection, own))
 
     def revoke_token(self, kind: TokenKind, token_id: str) -> None:
-        """Revoke a key or an invitation, with what it became in all browsers of its person.
+        """Revoke a key, an invitation, with what it became in all browsers, or a report's link.
 
         Raises:
             NotFoundError: there is none of this id that the actor may revoke.
@@ -404,7 +428,8 @@ class AccessRegister:
             same = or_(access_tokens.c.id == row.id, access_tokens.c.person == row.id)
             if row.person is not None:
                 same = or_(access_tokens.c.id == row.person, access_tokens.c.person == row.person)
-            connection.execute(update(access_tokens).where(same).values(revoked=_now()))
+            values = {"revoked": _now()} | ({"code": None} if kind == "report" else {})
+            connection.execute(update(access_tokens).where(same).values(values))
             dataset = names_of(connection).get(row.dataset_id)
             self._note(connection, f"{kind} revoked", dataset, token_id)
 

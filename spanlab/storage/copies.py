@@ -3,8 +3,8 @@
 The file is a database of spanlab like any other: one that an earlier version wrote is brought up
 to date when it is opened. What is left out can be had again or was not finished: answers of models,
 searches and tools, jobs of the JSON API, imports under way, and items reserved for somebody. Keys
-stay where they were made. Invitations come along, so that people get in after a move, and so does
-the log of access, where there is none: nothing replaces a log.
+and links to reports stay where they were made. Invitations come along, so that people get in after
+a move, and so does the log of access, where there is none: nothing replaces a log.
 """
 
 from __future__ import annotations

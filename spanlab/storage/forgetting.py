@@ -82,11 +82,18 @@ def forget(connection: Connection, name: str, *, keep: bool) -> Forgotten:
         raise StoreError(f"an import into {under_way!r} is under way: wait for its end")
     known, new = _look_up(connection, name), f"person-{token_hex(4)}"
     versions = []
+    reports = []  # pages of datasets that named them go
     for row in connection.execute(select(datasets).order_by(datasets.c.id)).all():
         called = known.names_in(row.id, row.version_of, name)
-        if _forget_in(connection, row, called, new, keep=keep) and row.digest:
-            versions.append(row.name)
-            connection.execute(update(datasets).where(datasets.c.id == row.id).values(digest=""))
+        if _forget_in(connection, row, called, new, keep=keep):
+            reports.append(row.version_of or row.id)
+            if row.digest:
+                versions.append(row.name)
+                is_version = datasets.c.id == row.id
+                connection.execute(update(datasets).where(is_version).values(digest=""))
+    is_page = (access_tokens.c.kind == "report", access_tokens.c.dataset_id.in_(reports))
+    ended = {"code": None, "revoked": datetime.now(UTC).isoformat()}
+    connection.execute(update(access_tokens).where(*is_page).values(ended))
     _forget_subjects(connection, known, name, new)
 
     def scrubbed(entry: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@
     tool_calls                        what tools have answered, and what is being asked
     waiting_traces, waiting_parts     traces that come in parts; see integrations/waiting.py
     people, roles, reviewer_names     who has logged in, what they may do, their names in datasets
-    access_tokens, access_log         keys and invitations as hashes; who did what
+    access_tokens, access_log         keys, invitations and reports' links as hashes; who did what
 
 Items are numbered within their dataset in import order (``position`` 0, 1, 2 …), annotators in
 the order in which they came. Only positions below ``datasets.n_items`` exist for readers; what
@@ -418,7 +418,7 @@ access_tokens = Table(
     Column("revoked", Text),  # ISO 8601, UTC
     Column("used", Text),  # the same: when an invitation was accepted
     Column("worker", Text),
-    Column("code", Text),
+    Column("code", Text),  # what an invited person gets at the end; a report's page, packed
     Column("person", Text),  # the id of the invitation whose person this link is for, if another
 )
 

@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -27,6 +28,9 @@ from websockets.typing import Origin, Subprotocol
 
 from spanlab.app.guard import guards
 from spanlab.base.redaction import remember
+from spanlab.base.settings import Settings
+from spanlab.schema import Item, Record
+from spanlab.storage import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 READY = "spanlab is at "
@@ -141,6 +145,57 @@ def test_only_its_own_names_and_pages_are_answered(starter: str, tmp_path: Path)
     assert not began.config.gather_usage_stats
     assert any(each.WhichOneof("type") == "navigation" for each in told)
     assert not (tmp_path / "asked").exists()
+
+
+def test_a_link_shows_the_report_without_a_login_until_it_is_revoked(
+    tmp_path: Path,
+) -> None:
+    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path}/spanlab.db")
+    record = Record(item=Item(id="a", answer="It opened in 1887."))
+    with Store.open(settings) as store:
+        store.import_records("d", [record])
+    port = free_port()
+    environment = os.environ | {
+        "SPANLAB_HOME": str(tmp_path),
+        "SPANLAB_INVITE": "yes",
+        "SPANLAB_URL": f"http://127.0.0.1:{port}/",
+    }
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run(
+            spanlab(*arguments), env=environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    with answering(spanlab("serve", "--port", str(port)), port, environment):
+        link = run("reports", "create", "d", "--days", "2").strip()
+        assert link.startswith(f"http://127.0.0.1:{port}/report?to=sl-")
+        path = link.partition(str(port))[2]
+        page = headers_of(port, path)
+        assert page["status"] == "200"
+        assert "1887" in page["body"]
+        assert "default-src 'none'" in page["content-security-policy"]
+        assert "frame-ancestors 'none'" in page["content-security-policy"]
+        assert "script" not in page["content-security-policy"]
+        assert page["referrer-policy"] == "no-referrer"
+        assert page["x-robots-tag"].startswith("noindex")
+        assert page["cache-control"] == "no-store"
+        assert page["x-content-type-options"] == "nosniff"
+        assert "set-cookie" not in page
+        with Store.open(settings) as store:
+            store.import_records("d", [Record(item=Item(id="b", answer="What came later."))])
+        assert headers_of(port, path)["body"] == page["body"]  # as it was
+        (listed,) = (line for line in run("reports", "list").splitlines() if " d " in line)
+        assert link.partition("to=")[2] not in listed
+        run("reports", "revoke", listed.split()[0])
+        for gone in (path, "/report?to=sl-guess", "/report", f"/report?to={'x' * 5000}"):
+            refused = headers_of(port, gone)
+            assert refused["status"] == "404"
+            assert "no longer valid" in refused["body"]
+            assert refused["referrer-policy"] == "no-referrer"
+    assert "report made" in run("log")
+    stored = sqlite3.connect(tmp_path / "spanlab.db").execute("SELECT * FROM access_tokens")
+    assert link.partition("to=")[2] not in str(stored.fetchall())
 
 
 def test_the_pages_are_not_shown_by_a_server_that_nothing_guards(tmp_path: Path) -> None:

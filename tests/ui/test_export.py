@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from spanlab.data.export_choice import ExportChoice
 from spanlab.data.exporting import export_dataset
+from spanlab.data.report_links import shared_report
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -72,6 +73,34 @@ def choose(app: AppTest, annotator: str | None) -> None:
     """Take one of the people, or leave everybody chosen."""
     if annotator is not None:
         app.pills(key="spanlab.chosen.export-mine.person.0").set_value([annotator]).run()
+
+
+def test_a_lead_makes_and_revokes_a_link_to_the_report(
+    open_page: OpenPage, mine: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPANLAB_URL", "https://review.example.org/")
+    app = open_page("export")
+    choose_format(app, "report")
+    press(app, "Create link")
+    link = next(code.value for code in app.code if "/report?to=" in code.value)
+    assert link.startswith("https://review.example.org/report?to=sl-")
+    page = shared_report(mine, link.partition("to=")[2])
+    assert page is not None
+    assert timeless(page) == timeless(exported(mine, "report"))
+    app.run()
+    assert not [code for code in app.code if "/report?to=" in code.value]  # shown once
+    choice = next(box for box in app.selectbox if box.label == "Link")
+    choice.set_value(choice.options[0]).run()
+    press(app, "Revoke")
+    assert "Revoked" in app.success[0].value
+    assert shared_report(mine, link.partition("to=")[2]) is None
+    choose_format(app, "spanlab")
+    assert "Link to this report" not in [part.label for part in app.expander]
+
+
+def press(app: AppTest, label: str) -> None:
+    next(button for button in app.button if button.label == label).click().run()
+    assert not app.exception
 
 
 def test_without_datasets_the_way_is_shown(open_page: OpenPage) -> None:
