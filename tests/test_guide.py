@@ -63,6 +63,7 @@ NEWEST = {
     "3f2a": "jobs",
     "1f2e3d4c5b6a": "keys",
     "9c8b7a6d5e4f": "invitations",
+    "5e4f3d2c1b0a": "reports",
 }  # stand for the first that a list has
 PHOENIX = "http://localhost:6006"  # as pages name it
 

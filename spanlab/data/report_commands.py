@@ -21,7 +21,7 @@ reports = typer.Typer(
     \b
     spanlab reports create mine --days 30
     spanlab reports list
-    spanlab reports revoke 9c8b7a6d5e4f
+    spanlab reports revoke 5e4f3d2c1b0a
     """,
 )
 
