@@ -12,6 +12,7 @@ from spanlab.base.settings import Settings
 from spanlab.bench import cards as known
 from spanlab.bench.files import plan_in, read_table
 from spanlab.bench.plan import BenchPlan, BenchSystem, estimate_plan, make_plan, read_plan
+from spanlab.bench.stored import write_datasets
 from spanlab.bench.table import check_folder
 from spanlab.cli import console
 from spanlab.cli import console as out
@@ -22,14 +23,19 @@ from spanlab.detection.specifications import specifications
 from spanlab.formats.read_options import mapping_in
 from spanlab.jobs import working
 from spanlab.output.figures import counted, money
+from spanlab.storage import Store
 
 
 @takes_options
 def bench(
     selection: DetectorSelection,
     limits: Annotated[RunLimits, OptionsWithout("vote")],
-    plan: Annotated[
-        Path | None, typer.Argument(help="A plan of TOML with detectors and datasets.")
+    dataset_or_plan: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[DATASET]",
+            help="A dataset of the database, or a plan of TOML with detectors and datasets.",
+        ),
     ] = None,
     data: Annotated[
         list[Path] | None,
@@ -90,6 +96,7 @@ def bench(
 
     \b
     spanlab bench --detector offline -o table
+    spanlab bench mine --detector offline -o mine
     spanlab bench --detector offline --detector ucsc-extract --max-calls 5000 -o models
     spanlab bench plan.toml -o table
     spanlab bench --list --data data
@@ -124,14 +131,21 @@ def bench(
         ],
     }
     filled = {name: value for name, value in fields.items() if value}
-    if plan is not None:
+    if dataset_or_plan is not None and dataset_or_plan.endswith(".toml"):
         if selection != DetectorSelection() or dataset:
             raise UsageError("a plan names its detectors and datasets: leave these options out")
-        bench_plan = read_plan(plan, output.resolve(), filled)
+        bench_plan = read_plan(Path(dataset_or_plan), output.resolve(), filled)
     else:
-        datasets = [{"name": name} for name in dataset or ()]
-        filled["systems"] = systems(selection)
-        bench_plan = make_plan({**filled, "output": output.resolve(), "datasets": datasets})
+        filled |= {"systems": systems(selection), "output": output.resolve()}
+        filled["datasets"] = [{"name": name} for name in dataset or ()]
+        if dataset_or_plan is not None:
+            if dataset or data or cards:
+                raise UsageError(
+                    "a dataset of the database goes without --dataset, --data, --cards"
+                )
+            with Store.open() as store:
+                filled |= write_datasets(store, [dataset_or_plan], output.resolve())
+        bench_plan = make_plan(filled)
     run(bench_plan, dry_run=dry_run, json=as_json)
 
 

@@ -32,6 +32,21 @@ def figures(table: Path) -> dict[str, dict[str, str]]:
     return {row["System"]: row for row in csv.DictReader(text.splitlines())}
 
 
+def test_a_dataset_of_the_database_is_named_as_in_all_commands(
+    spanlab: Run, tmp_path: Path
+) -> None:
+    assert spanlab("demo", "--prepare-only").returncode == 0
+    done = spanlab("bench", "samples", "--detector", "offline", "--limit", "5", "-o", "table")
+    assert done.returncode == 0, done.stderr
+    rows = figures(tmp_path / "table")
+    assert list(rows)[:3] == ["offline", "mark everything", "mark nothing"]
+    assert spanlab("bench", "--check", "table").returncode == 0
+    twice = spanlab("bench", "samples", "--dataset", "samples", "--detector", "offline")
+    assert "goes without --dataset" in twice.stderr
+    nowhere = spanlab("bench", "nowhere", "--detector", "offline")
+    assert (nowhere.returncode, "'nowhere'" in nowhere.stderr) == (1, True)
+
+
 def test_the_samples_make_a_table_without_anything(spanlab: Run, tmp_path: Path) -> None:
     done = spanlab("bench", "--detector", "offline", "-o", "table")
     assert done.returncode == 0, done.stderr

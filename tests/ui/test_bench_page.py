@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from spanlab.bench.plan import BenchDataset, BenchPlan
 from spanlab.jobs import Jobs, JobState
-from spanlab.schema import Annotation, AnnotatorKind, Item, Record
+from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
 from spanlab.storage import Store
 
 OpenPage = Callable[..., AppTest]
@@ -27,7 +27,7 @@ def test_the_table_of_a_benchmark_is_shown_with_its_picture(
     open_page: OpenPage, tmp_path: Path
 ) -> None:
     empty = open_page("compare", view="Bench", dataset="mine")
-    assert "No benchmark has been run yet" in empty.info[0].value
+    assert not [box for box in empty.selectbox if box.key == "bench-job"]
     limited = BenchDataset(name="samples", limit=20)
     plan = BenchPlan(output=tmp_path / "table", datasets=(limited,))
     job_id = Jobs().submit(plan)
@@ -47,4 +47,35 @@ def test_the_table_of_a_benchmark_is_shown_with_its_picture(
         if file.is_file():
             file.unlink()
     app = open_page("compare", view="Bench", dataset="mine")
-    assert "it is running, or is on another machine" in app.info[0].value
+    assert "it was stopped, or is on another machine" in app.info[0].value
+
+
+@pytest.mark.usefixtures("dataset", "working")
+def test_a_benchmark_is_chosen_started_and_seen_on_the_page(
+    open_page: OpenPage, store: Store
+) -> None:
+    answer = "The tower was built in 1887 and is 330 metres tall."
+    right = Annotation(
+        annotator="gold", kind=AnnotatorKind.GOLD, spans=(Span.of(answer, 23, 27, label="Year"),)
+    )
+    passage = Passage(text="The tower was built in 1889. It is 330 metres tall.")
+    item = Item(id="a", lang="en", answer=answer, passages=(passage,))
+    store.import_records("samples", [Record(item=item, annotations=(right,))])
+    app = open_page("compare", view="Bench", dataset="samples")
+    app.multiselect(key="bench-datasets-samples").set_value([])
+    app.button(key="start-bench").click().run()
+    assert "Choose a detector and a dataset" in app.error[0].value
+    assert not Jobs().list()
+    app.multiselect(key="bench-datasets-samples").set_value(["samples", "mine"])
+    app.button(key="start-bench").click().run()
+    assert not app.exception
+    (job,) = Jobs().list()
+    done = Jobs().store.wait(job.id, timeout=120)
+    assert (done.state, done.error) == (JobState.DONE, None)
+    app = open_page("compare", view="Bench", dataset="samples")
+    assert not app.exception
+    shown = [list(table.value.iloc[:, 0]) for table in app.dataframe]
+    assert all("offline" in rows and "mark everything" in rows for rows in shown[:2])
+    titles = " ".join(each.value for each in app.markdown).replace("\\", "")
+    assert "samples (licence not stated)" in titles
+    assert "mine (licence not stated)" in titles
