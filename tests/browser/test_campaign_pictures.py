@@ -1,4 +1,4 @@
-"""The pictures of a campaign in the guide: its progress, its invitations, a file before import."""
+"""The pictures of a campaign in the guide: progress, invitations, a blind queue, import, report."""
 
 from __future__ import annotations
 
@@ -50,6 +50,17 @@ def test_a_campaign_that_is_led_by_invitations(
         take_picture(lead, "campaign", tmp_path)
         _invite(lead)
         take_picture(lead, "invitation", tmp_path)
+        lead.goto(server.url(dataset=NAME, reviewer="Dora"))
+        lead.get_by_role("button", name="Queue").click()
+        blind = lead.get_by_text("this dataset is reviewed blind")
+        blind.scroll_into_view_if_needed(timeout=PATIENCE)
+        take_picture(lead, "queue", tmp_path)
+        lead.goto(server.url(dataset=NAME).replace("/?", "/export?"))
+        lead.locator(".st-key-export-kind").get_by_text("HTML report", exact=True).click()
+        report = lead.frame_locator(f"iframe[title='The report on {NAME}']").locator(".headline")
+        expect(report).to_be_visible(timeout=PATIENCE)
+        lead.locator("iframe").evaluate("frame => frame.scrollIntoView({block: 'end'})")
+        take_picture(lead, "report", tmp_path)
         lead.goto(server.url().replace("/?", "/datasets?"))
         lead.get_by_text("Import files").click()
         lead.locator("input[type=file]").first.set_input_files(DATA / "support_traces.json")
