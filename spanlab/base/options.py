@@ -157,12 +157,15 @@ class OptionModel(FrozenModel):
         """Return the model with these values.
 
         Args:
-            values: by the option's keyword (its flag with underscores), or the field's name.
+            values: by the option's keyword (its flag with underscores), or the field's name; where
+                a list of texts is meant, one text will do.
 
         Raises:
             UsageError: there is no such option, or a value does not fit; says what would be right.
         """
-        paths = {inner.keyword: inner.path for inner in options_in(cls)}
+        options = options_in(cls)
+        paths = {inner.keyword: inner.path for inner in options}
+        lists = {inner.path for inner in options if inner.kind == "list"}
         nested: dict[str, Any] = {}
         for name, value in values.items():
             path = paths.get(name) or ((name,) if name in cls.model_fields else None)
@@ -172,7 +175,7 @@ class OptionModel(FrozenModel):
             inner = nested
             for part in path[:-1]:
                 inner = inner.setdefault(part, {})
-            inner[path[-1]] = value
+            inner[path[-1]] = (value,) if path in lists and isinstance(value, str) else value
         return cls.of(**nested)
 
     @classmethod

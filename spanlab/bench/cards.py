@@ -111,6 +111,11 @@ class FoundDataset:
     sha256: Mapping[str, str]
 
     @property
+    def lacks_passages(self) -> bool:
+        """Whether the card names folders of passages, and none was found."""
+        return bool(self.card.contexts) and not self.contexts
+
+    @property
     def changed(self) -> tuple[str, ...]:
         """Names of files whose hash is not that of the card."""
         sha256 = self.card.sha256
@@ -231,6 +236,8 @@ def list_cards(cards_known: Iterable[DatasetCard], roots: Sequence[Path]) -> Res
     for card in cards_known:
         dataset = find(card, roots)
         state = "missing" if dataset is None else counted(len(dataset.files), "file")
+        if dataset is not None and dataset.lacks_passages:
+            state += ", no passages"
         if dataset is not None and dataset.changed:
             state += f", {len(dataset.changed)} of another version"
         rows.append((card.name, state, card.level, card.split, card.licence, card.source))

@@ -202,6 +202,8 @@ def _main(dataset: FoundDataset, rows: Sequence[_Row]) -> ResultTable:
         for row in rows
         if (n := row.contents[0].get("learnt"))  # earlier versions did not set aside
     ]
+    if dataset.lacks_passages:
+        remarks.append(f"No passages were found: the card looks for {card.contexts} below --data.")
     if dataset.changed:
         remarks.append(f"Files of another version than the card's: {named_ids(dataset.changed)}.")
     return ResultTable(

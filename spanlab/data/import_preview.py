@@ -23,6 +23,7 @@ from spanlab.formats import ReadOptions, RejectedRecord, detect, read_placed
 from spanlab.formats.wrongs import Kinds
 from spanlab.output.figures import counted
 from spanlab.output.tables import ResultTable, fact_table
+from spanlab.output.terminal import in_a_terminal
 from spanlab.schema import AnnotatorKind, Item, Record
 from spanlab.schema.stages import stages_of
 
@@ -84,7 +85,7 @@ class ImportPreview:
         if self.fields:
             facts["fields"] = describe_fields(self.fields)
         if self.remarks:
-            facts["remarks"] = "; ".join(self.remarks)
+            facts["remarks"] = "; ".join(map(in_a_terminal, self.remarks))
         if self.rejects:
             bad = counted(len(self.rejects), "bad record")
             facts["left out"] = f"{bad}: {' — '.join(self.wrong)}"

@@ -60,8 +60,8 @@ class LanguageGuess:
         """What to say of the guess."""
         if self.tag == UNDETERMINED:
             return (
-                "The language is not stated, and not clear from the text: it stays unknown unless "
-                "you set the language."
+                "The language is not stated, and not clear from the text. If all items have one, "
+                "set the language."
             )
         return (
             f"The language is not stated. Guessed from the text: {self.tag}. If that is wrong, "

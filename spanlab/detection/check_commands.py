@@ -102,9 +102,16 @@ def _write(item: Item, annotation: Annotation) -> None:
         typer.echo("Nothing is marked.")
     elif not hard_of(annotation):
         typer.echo("It is hallucinated, at no place that can be told.")
-    likeliest_first = sorted(annotation.spans, key=lambda span: -span.prob)
-    if rows := tuple(map(_row, likeliest_first)):
+    hard = hard_of(annotation)
+    marked, others = list[Span](), list[Span]()
+    for span in sorted(annotation.spans, key=lambda span: -span.prob):
+        is_marked = any(start < span.end and span.start < end for start, end in hard)
+        (marked if is_marked else others).append(span)
+    if rows := tuple(map(_row, marked)):
         console.write_tables([ResultTable(key="spans", title="", columns=columns, rows=rows)])
+    if others:
+        named = (f"“{span.text.strip()}” {100 * span.prob:.1f} %" for span in others)
+        typer.echo(visible(f"Less likely, not marked: {', '.join(named)}"))
 
 
 def _row(span: Span) -> tuple[Cell, ...]:

@@ -153,6 +153,12 @@ def read_passage(source: str | Path) -> Passage:
     try:
         with path.open("rb") as file:
             return file_passage(str(path), file.read(MOST + 1))
+    except FileNotFoundError:
+        raise InputError(
+            "there is no such file",
+            file=str(source)[:200],
+            expected="a file or a public web address; put a text into a file",
+        ) from None
     except OSError as error:
         raise unreadable(path, error) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -87,7 +88,11 @@ class ControlTally:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, stacklevel=2)
+    """Warn at the line of a script or notebook that has this read."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("spanlab."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)
 
 
 def format_titles() -> dict[str, str]:

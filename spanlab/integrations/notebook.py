@@ -40,7 +40,7 @@ from spanlab.integrations.functions import (
     FunctionDetector,
     SpanFunction,
 )
-from spanlab.integrations.notebook_results import kinds_of
+from spanlab.integrations.notebook_results import kinds_of, records_alone
 from spanlab.integrations.pushing import PushReport, PushRequest, TraceHome, push_verdicts
 from spanlab.output.marked_text import fragment_html, marked_text
 from spanlab.schema import (
@@ -432,7 +432,7 @@ def vote(
     Raises:
         UsageError: the name cannot name an annotator, or somebody who is no vote has it.
     """
-    records = list(records)
+    records = list(records_alone(records))
     if annotators is None:
         kinds = kinds_of(records)
         if AnnotatorKind.PERSON not in kinds.values():
@@ -464,7 +464,7 @@ def save(
         UsageError: there is no such format, or the path's ending says none.
         InputError: the file cannot be written, or the format needs one annotator to be named.
     """
-    target, settings = Path(path), None
+    target, settings, records = Path(path), None, records_alone(records)
     written_as = format or format_of(target, more={".html": "html"})
     if written_as == "html":
         with replacing(target) as stream:
@@ -523,4 +523,4 @@ def push(
     Raises:
         UsageError: the address is none, or a key is missing or unusable.
     """
-    return push_verdicts(records, PushRequest(annotator, to, url, timeout))
+    return push_verdicts(records_alone(records), PushRequest(annotator, to, url, timeout))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import chain
@@ -68,8 +68,26 @@ def score(
     return evaluate(_pairs(records, annotator, against), metrics=metrics)
 
 
+def records_alone(records: Iterable[Record]) -> Iterator[Record]:
+    """Yield records, one at a time.
+
+    Raises:
+        UsageError: they are none, such as rows or the columns of a frame.
+    """
+    for record in records:
+        if not isinstance(record, Record):
+            raise UsageError(
+                f"expected records, found {type(records).__name__} with {type(record).__name__}; "
+                "make records of it first: records = spanlab.load(…)"
+            )
+        yield record
+
+
 def _pairs(records: Iterable[Record], annotator: str, against: str) -> LabelPairs:
-    pairs = [(labels_of(record, against), labels_of(record, annotator)) for record in records]
+    pairs = [
+        (labels_of(record, against), labels_of(record, annotator))
+        for record in records_alone(records)
+    ]
     if not pairs:
         raise InputError("there are no records to score")
     return pairs
@@ -111,7 +129,7 @@ def compare(
     Raises:
         InputError: there are no records, or one lacks an annotation.
     """
-    items = list(records)
+    items = list(records_alone(records))
     a, b = (score_labels(_pairs(items, name, against)) for name in (annotator, other))
     return AnnotatorComparison(annotator, other, against, compare_scores(a, b))
 
@@ -128,7 +146,7 @@ def agreement(
     Raises:
         UsageError: nobody has annotated a record under one of these names.
     """
-    items = list(records)
+    items = list(records_alone(records))
     kinds = kinds_of(items, annotators)
     return compare_records(items, kinds)
 
@@ -148,7 +166,7 @@ def rates(
     Raises:
         UsageError: it is not clear whose labels count, or nobody has finished an item.
     """
-    items = list(records)
+    items = list(records_alone(records))
     kinds = kinds_of(items)
     names = tuple(kinds_of(items, annotators)) if annotators else default_annotators(kinds)
     if not names:
@@ -192,7 +210,7 @@ def to_pandas(records: Iterable[Record]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    return pd.DataFrame([row for record in records for row in table_rows(record)])
+    return pd.DataFrame([row for record in records_alone(records) for row in table_rows(record)])
 
 
 def to_arrays(records: Iterable[Record], annotator: str) -> list[NDArray[np.float64]]:
@@ -209,7 +227,7 @@ def to_arrays(records: Iterable[Record], annotator: str) -> list[NDArray[np.floa
         InputError: the annotator has not finished one of them.
     """
     arrays = []
-    for record in records:
+    for record in records_alone(records):
         array = np.zeros(len(record.item.answer))
         for start, end, prob in labels_of(record, annotator).soft:
             array[start:end] = prob
@@ -239,6 +257,6 @@ def plot(*records: Record | Iterable[Record]) -> HtmlPage:
         records: what to show, such as ``records[0]`` or ``records[:20]``.
     """
     stream = io.BytesIO()
-    shown = ([each] if isinstance(each, Record) else each for each in records)
+    shown = ([each] if isinstance(each, Record) else records_alone(each) for each in records)
     write_report(chain.from_iterable(shown), stream, "spanlab")
     return HtmlPage(stream.getvalue().decode())

@@ -212,8 +212,8 @@ def check_gate(
     group = subject.group if sides is None else sides[0].group
     rate = interval_of(items.estimate(group))
     if rate is None:
-        of_group = f" of {group!r}" if group else ""
-        raise UsageError(f"{dataset!r} has no reviews of its sample{of_group} yet: {items.line}")
+        of_group = f", group {group!r}" if group else ""
+        raise UsageError(f"the gate needs reviews of {dataset!r}{of_group}. {items.line}")
     checks = []
     if max_rate is not None:
         checks.append(_check_level(rate, max_rate, require_proof=require_proof))

@@ -108,7 +108,12 @@ def test_in_python_files_and_pages_are_read_as_well(
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        pytest.param(None, "cannot read this file: No such file or directory", id="missing"),
+        pytest.param(
+            None,
+            "there is no such file; expected a file or a public web address; put a text into a "
+            "file",
+            id="missing",
+        ),
         pytest.param(b"caf\xe9", "neither PDF nor UTF-8 text", id="latin-1"),
     ],
 )
