@@ -112,4 +112,5 @@ def test_a_table_says_that_passages_were_not_found(
     )
     assert done.returncode == 0, done.stderr
     assert ("No passages were found: " in done.stdout) != has_passages
+    assert "trained on these items" not in done.stdout  # what it learnt from is in no row
     shutil.rmtree(tmp_path / "table")
