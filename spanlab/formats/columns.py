@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Final
 
 from spanlab.base.errors import InputError, UsageError
@@ -105,19 +105,19 @@ def words_of(name: str) -> str:
     return " ".join(_BETWEEN.split(_CAMEL.sub(" ", name).lower())).strip()
 
 
-# Names in other languages than English; "question" and "source" are French, too.
+# Names in other languages than English, with _ for a space; "question", "source" are French, too.
 _ELSEWHERE: Final = {
     "question": "frage fråga pregunta domanda pergunta otázka galdera kysymys vraag pytanie soru "
     "spørgsmål spørsmål întrebare kérdés pertanyaan ερώτηση питання שאלה "
-    "вопрос سؤال السؤال سوال پرسش प्रश्न सवाल 问题 問題 質問 질문",
+    "вопрос въпрос سؤال السؤال سوال پرسش प्रश्न सवाल câu_hỏi คำถาม 问题 問題 質問 질문",
     "answer": "antwort svar réponse reponse respuesta risposta resposta odpověď erantzuna vastaus "
     "antwoord odpowiedź cevap yanıt răspuns válasz jawaban απάντηση відповідь תשובה "
-    "ответ إجابة الإجابة جواب الجواب پاسخ उत्तर जवाब 回答 答案 답변",
+    "ответ отговор إجابة الإجابة جواب الجواب پاسخ उत्तर जवाब câu_trả_lời คำตอบ 回答 答案 답변",
     "passages": "kontext contexte contexto contesto testuingurua konteksti kontekst konteks "
-    "контекст הקשר سياق السياق संदर्भ 上下文 文脈 문맥",
+    "контекст bağlam πλαίσιο הקשר سياق السياق زمینه संदर्भ ngữ_cảnh บริบท 上下文 文脈 문맥 맥락",
     "source": "quelle quellen källa fuente fuentes fonte fonti zdroj iturria lähde bron źródło "
     "kaynak kilde kilder sursă forrás sumber πηγή источник джерело מקור مصدر المصدر منبع स्रोत "
-    "来源 參考 参考 根拠 출처",
+    "източник nguồn แหล่งที่มา 来源 參考 参考 参考资料 根拠 출처",
 }
 
 
@@ -232,6 +232,7 @@ def is_given(path: str) -> bool:
     return not _GIVEN.isdisjoint(map(words_of, path.split(".")))
 
 
+_SHOWN: Final = re.compile("(?i:input)[.:](.+)")  # to workers of Mechanical Turk or Toloka
 PROVIDER: Final = re.compile(r"\[([^\]]+)\] ")
 _FAMILIES: Final = (
     r"(?:chatgpt|gpt|claude|gemini|gemma|bard|palm|llama|vicuna|alpaca|mistral|mixtral|qwen|"
@@ -297,6 +298,8 @@ def map_columns(
         guess = _guess(field, free, samples)
         if field == "passages" and words_of(mapping.get("answer", "")).endswith(_SUMMARIES):
             guess = guess or next((path for path in free if words_of(path) == "text"), None)
+        if field == "passages" and words_of(mapping.get("question", "")) == "instruction":
+            guess = guess or next((path for path in free if words_of(path) == "input"), None)
         if guess is not None:
             mapping[field] = guess
     if needed is not None and needed not in mapping and "messages" not in mapping:
@@ -394,8 +397,11 @@ def _names(columns: Sequence[str], field: str) -> Iterator[tuple[str, str]]:
     An id or a language inside something is that thing's; what stands under "expected" or "scores"
     is no answer, but may be the reference, and what stands under "request" is none either.
     """
+    are_shown = any(words_of(column).endswith("worker id") for column in columns)
     for column in columns:
         yield words_of(column), column
+        if are_shown and (shown := _SHOWN.fullmatch(column)):
+            yield words_of(shown[1]), column
     if field in {"id", "lang"}:
         return
     inner = [(column.split("."), column) for column in columns if "." in column]
@@ -469,6 +475,8 @@ def _is_question(value: Any, column: str) -> bool:
 
 def _is_reference(value: Any, column: str) -> bool:
     """Say whether a value is one or several texts; a number is a place or a score elsewhere."""
+    if column.startswith("_"):
+        return False  # says of Appen's units whether they are golden
     parts = value if isinstance(value, list) else [value]
     return all(isinstance(part, str | int | float) for part in parts)
 
@@ -536,6 +544,7 @@ _FITS: Final[dict[str, Callable[[Any, str], bool]]] = {
     "model": _is_model,
 }
 
+_MOST: Final = 200  # fields that are offered
 _DEEPEST = 6  # levels that are offered; a path that is written out may go deeper
 
 
@@ -547,6 +556,16 @@ def paths(record: Mapping[str, Any], prefix: str = "", depth: int = 1) -> Iterat
         inner = value[0] if isinstance(value, list) and value else value
         if isinstance(inner, Mapping) and depth < _DEEPEST:
             yield from paths(inner, f"{path}.", depth + 1)
+
+
+def columns_of(samples: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the paths of the fields of some records: all outer ones, of what is inside some."""
+    columns: dict[str, None] = {}
+    for sample in samples:
+        columns |= dict.fromkeys(paths(sample))
+    outer = dict.fromkeys(name for sample in samples for name in sample)
+    first = dict.fromkeys(islice(columns, _MOST))
+    return tuple(name for name in columns if name in first or name in outer)
 
 
 def any_element(path: str) -> str:

@@ -6,6 +6,8 @@
     "feedback": [{"key": …, "score": …, "feedback_source": {"type": "app"}}]            LangSmith
     "feedback_stats": {key: {"n": 1, "avg": 0.0}}                          LangSmith, of its runs
     "scores": {scorer: {"value": "C", …}}                                               Inspect
+    "scores": {scorer: 1}                                                           Braintrust
+    "feedback_scores": [{"name": "hallucination_metric", "value": 1.0}]                   Opik
     "results": [{"name": …, "passed": true}]                                            OpenAI
 
 A name and a value that say it by themselves (``verdict_in``) are a verdict: of a person, where the
@@ -23,7 +25,9 @@ from spanlab.formats.columns import words_of
 from spanlab.formats.verdict_columns import Rules, verdict_in
 from spanlab.schema import Annotation, AnnotatorKind
 
-_LISTS: Final = ("scores", "annotations", "assessments", "feedback", "results")
+_LISTS: Final = (
+    *("scores", "annotations", "assessments", "feedback", "feedback_scores", "results"),
+)
 _BY_NAME: Final = ("scores", "feedback_stats")
 _AROUND: Final = ("info", "trace_info", "trace")  # objects that these may be in
 _NAMES: Final = ("name", "assessment_name", "key")
@@ -58,8 +62,9 @@ def feedback_in(record: Mapping[str, Any]) -> Iterator[Entry]:
         for field in _BY_NAME:
             named = place.get(field)
             for name, entry in named.items() if isinstance(named, Mapping) else ():
-                if isinstance(entry, Mapping):
-                    yield {**entry, "name": str(name)}
+                if isinstance(entry, Mapping | str | int | float):
+                    said = entry if isinstance(entry, Mapping) else {"value": entry}
+                    yield {**said, "name": str(name)}
 
 
 def name_of(entry: Entry) -> str:

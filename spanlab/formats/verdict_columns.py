@@ -53,7 +53,7 @@ _FILLERS: Final = frozenset(
         ),
         *("output", "summary", "labels", "score", "flag", "gold", "final", "binary", "overall"),
         *("begin", "attribution", "value", "model", "llm", "ai", "up", "ground", "truth", "not"),
-        *("non", "annotation", "test"),
+        *("non", "annotation", "test", "metric"),
     )
 )
 _NOUNS: Final = frozenset(("answer", "answers", "response", "output", "text", "summary", "option"))
@@ -318,6 +318,12 @@ def _column(name: str, values: Sequence[Any]) -> VerdictColumn | None:
     return replace(column, polarity="good") if is_thumb else column
 
 
+def annotator_kind(name: str) -> AnnotatorKind:
+    """Return whether an annotator is a person or a detector, by the words of the name."""
+    is_detector = any(map(_JUDGES.fullmatch, words_of(name).split()))
+    return AnnotatorKind.DETECTOR if is_detector else AnnotatorKind.PERSON
+
+
 def _is_judge(word: str) -> bool:
     return word in _PEOPLE or _JUDGES.fullmatch(word) is not None
 
@@ -336,9 +342,9 @@ def _unclear(column: VerdictColumn, *, may_refuse: bool) -> str:
             f"{column.name!r} has numbers ({shown}) and is kept in meta; "
             f"--hallucinated-if '{column.name}{sign}NUMBER' makes verdicts of them"
         )
-    if column.polarity or not is_named or not column.words <= YES | NO:
+    if column.polarity or not column.words <= YES | NO:
         return ""
-    if may_refuse and column.words <= {"0", "1"}:
+    if is_named and may_refuse and column.words <= {"0", "1"}:
         raise InputError(
             "0 and 1 may mean either",
             field=column.name,

@@ -13,7 +13,14 @@ from spanlab.base.errors import InputError
 from spanlab.formats.batches import BatchRequests, is_request
 from spanlab.formats.cells import is_said
 from spanlab.formats.chats import answers_in, is_chat, plain_chat
-from spanlab.formats.columns import BATCH_ID, any_element, is_given, map_columns, value_at
+from spanlab.formats.columns import (
+    BATCH_ID,
+    any_element,
+    columns_of,
+    is_given,
+    map_columns,
+    value_at,
+)
 from spanlab.formats.field_report import LEFT_OUT
 from spanlab.formats.files import FileRow, InputFile, begins_array
 from spanlab.formats.json_rows import (
@@ -25,7 +32,7 @@ from spanlab.formats.json_rows import (
     record_lists,
     rows_at,
 )
-from spanlab.formats.known.tabular import SAMPLES, MappedReader, RecordLayout, columns_of
+from spanlab.formats.known.tabular import SAMPLES, MappedReader, RecordLayout
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import FormatEntry
 from spanlab.formats.shapes import apart, is_object, is_packed, lists_records

@@ -26,6 +26,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from spanlab.base.errors import InputError
 from spanlab.formats import reader
+from spanlab.formats.annotator_rows import SAID, SPANS, AnnotatorRows, annotator_rows_in
 from spanlab.formats.cells import (
     about_reply,
     answer_in,
@@ -42,9 +43,9 @@ from spanlab.formats.cells import (
 from spanlab.formats.chats import SAYS, answers_in, is_chat
 from spanlab.formats.citations import said_citations
 from spanlab.formats.columns import (
+    columns_of,
     map_columns,
     model_in,
-    paths,
     unread_marks,
     value_at,
     without,
@@ -97,7 +98,6 @@ _LOGGED: Final = tuple(
     for both in ("request response", "inputs outputs", "input output", "trace_input trace_output")
 )
 _MADE: Final = ("id", "model", "side")  # fields of records that were apart in no field
-_MOST: Final = 200  # fields that are offered
 _NAMED: Final = 5  # so many ids are named in a remark
 CELL = 10  # bytes of memory for a character of a cell: the cell, and its JSON at the worst
 
@@ -145,7 +145,13 @@ class MappedReader(reader.FormatReader):
         rows = self._spoken()
         if self._thread is not None:
             return self._thread.joined(rows, self._file, partial(setattr, self, "_joined"))
-        return rows if self._sides is None else chain.from_iterable(map(self._apart, rows))
+        if self._sides is not None:
+            return chain.from_iterable(map(self._apart, rows))
+        if self._by_annotator is None:
+            return rows
+        return self._by_annotator.joined(
+            rows, _cells_of, self._file, partial(setattr, self, "_joined")
+        )
 
     @abstractmethod
     def given(self) -> Iterator[FileRow]:
@@ -184,6 +190,17 @@ class MappedReader(reader.FormatReader):
         names = () if self._options.columns else self._names_given()
         return None if is_table(names) else packing_in(names)
 
+    @cached_property
+    def _by_annotator(self) -> AnnotatorRows | None:
+        """How rows are joined that each have what one annotator says; None for other records."""
+        samples = self._samples_given
+        if self.judgements or not samples or is_own(samples[0]) or is_table(samples[0]):
+            return None
+        try:
+            return annotator_rows_in(samples, self._options.columns, self._rules)
+        except InputError:
+            return None  # which is said when the columns are mapped
+
     def _names_given(self) -> tuple[str, ...]:
         return tuple(next(iter(self._samples_given), ()))
 
@@ -200,12 +217,15 @@ class MappedReader(reader.FormatReader):
     def fields(self) -> Mapping[str, str]:
         """Which field of ours is read from each column."""
         judged = dict.fromkeys((*self.judgements, *self._verdicts.counts), "labels")
+        judged |= self._by_annotator.fields if self._by_annotator else {}
         return judged | {column: field for field, column in self._mapping.items()}
 
     def source(self, row: FileRow) -> Any:
         """Return a row as it stands in the file, objects that are texts there as objects."""
         raw = super().source(row)
-        return _opened(raw) if isinstance(raw, dict) else raw
+        if not isinstance(raw, dict):
+            return raw
+        return _opened({name: value for name, value in raw.items() if name != SAID})
 
     @property
     def sources(self) -> Mapping[str, str]:
@@ -236,8 +256,12 @@ class MappedReader(reader.FormatReader):
             samples = self._samples
             self._check_speakers(samples)
             self._mapping = self._map(columns, samples)
+            if self._by_annotator is not None and self._by_annotator.place is not None:
+                self._mapping["spans"] = SPANS
             self._unread = unread_marks(self._mapping, samples)
-            self._verdicts = self._find_verdicts(samples)
+            self._verdicts = self._find_verdicts(
+                self._samples_given if self._by_annotator else samples
+            )
         for row in self.records():
             yield from self._turns(row)
 
@@ -268,7 +292,8 @@ class MappedReader(reader.FormatReader):
     @cached_property
     def _samples(self) -> tuple[dict[str, Any], ...]:
         """The first records; what is wrong with one is said when its turn comes."""
-        return tuple(self._readable(self.records()))
+        read = self._readable(self.records())
+        return tuple({n: v for n, v in cells.items() if n != SAID} for cells in read)
 
     @cached_property
     def _samples_given(self) -> tuple[dict[str, Any], ...]:
@@ -279,7 +304,7 @@ class MappedReader(reader.FormatReader):
         size = 0
         with suppress(InputError):
             for row in islice(rows, SAMPLES):
-                size += len(row.raw)
+                size += len(row.beginning)
                 with suppress(InputError):
                     yield _cells_of(row)
                 if size > _SAMPLED:
@@ -304,9 +329,10 @@ class MappedReader(reader.FormatReader):
         cells = _cells_of(row)
         if is_own(cells) and not self._options.columns:
             return record_of(cells)
-        names = self._mapping
+        names, said_by = self._mapping, cells.pop(SAID, {})
         theirs = {field: _present(value_at(cells, column)) for field, column in names.items()}
         used = {names[field] for field in theirs} | self.judgements
+        used |= self._by_annotator.fields.keys() if self._by_annotator else set()
         label = _label_beside(names.get("model", ""))
         if label and (named := _present(value_at(cells, label))):
             theirs["model"], used = named, used ^ {names["model"], label}
@@ -345,13 +371,24 @@ class MappedReader(reader.FormatReader):
                 meta=_meta(without(cells, used)) | _about(theirs, names),
             )
         )
-        gold = self._marks(cells, theirs.get("spans"), item)
-        marked = theirs.get("predictions")
+        by_annotator = self._by_annotator
+        if by_annotator is None:
+            return Record(item=item, annotations=self._said(cells, item))
+        annotations = by_annotator.annotations(said_by, partial(self._said, item=item))
+        return Record(item=item, annotations=annotations)
+
+    def _said(self, cells: Mapping[str, Any], item: Item) -> tuple[Annotation, ...]:
+        """Return the annotations of an item: its marks, predictions, feedback and verdicts."""
+        names = self._mapping
+        spans, marked = (
+            _present(value_at(cells, names[field])) if field in names else None
+            for field in ("spans", "predictions")
+        )
         found = marked and predicted_in(marked, names["predictions"], item.answer)
         verdicts = verdicts_of(read_feedback(feedback_in(cells), self._rules))
         self._fed_back.add(verdicts)
-        marked_by = tuple(filter(None, (*gold, found, *verdicts)))
-        return Record(item=item, annotations=self._verdicts.judged(cells, marked_by))
+        marked_by = tuple(filter(None, (*self._marks(cells, spans, item), found, *verdicts)))
+        return self._verdicts.judged(cells, marked_by)
 
     def _marks(
         self, cells: Mapping[str, Any], marked: Any, item: Item
@@ -505,16 +542,6 @@ class TableReader(MappedReader):
     @abstractmethod
     def _cells(self) -> Iterator[CellsRow]:
         """Yield the rows."""
-
-
-def columns_of(samples: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return the paths of the fields of some records: all outer ones, of what is inside some."""
-    columns: dict[str, None] = {}
-    for sample in samples:
-        columns |= dict.fromkeys(paths(sample))
-    outer = dict.fromkeys(name for sample in samples for name in sample)
-    first = dict.fromkeys(islice(columns, _MOST))
-    return tuple(name for name in columns if name in first or name in outer)
 
 
 def _meta(fields: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,266 @@
+"""Rows of which each is what one annotator says of an answer, joined to the answers they are about.
+
+    id, question, answer, annotator, hallucinated          a verdict of each annotator
+    answer, start, end, label, annotator                   one marked span a row, or none
+
+An answer becomes one item with an annotation of each annotator; columns that differ between its
+rows, such as comments, are kept by annotator. Rows belong together if question, answer, passages
+and model are equal, and the id, if some rows share one: else it counts rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from pydantic_core import to_json
+
+from spanlab.base.errors import InputError
+from spanlab.formats.columns import columns_of, map_columns, value_at, words_of
+from spanlab.formats.files import FileRow, InputFile
+from spanlab.formats.limits import TOGETHER, too_many
+from spanlab.formats.reader import is_missing
+from spanlab.formats.verdict_columns import Rules, annotator_kind, verdict_columns
+from spanlab.output.figures import counted, named_ids
+from spanlab.schema import Annotation
+
+SAID: Final = "rows of annotators"  # the field of a joined record that has what each says
+SPANS: Final = "spans"  # the field of it that marked places become
+_NOUNS: Final = ("annotator", "worker", "rater", "reviewer", "labeler", "labeller", "coder")
+_ANNOTATORS: Final = frozenset(
+    (
+        *("annotated by", "labeled by", "labelled by", "reviewed by", "rated by", "judged by"),
+        *(
+            f"{owner}{noun}{what}"
+            for owner in ("", "assignment ")
+            for noun in _NOUNS
+            for what in ("", " id", " name", " email")
+        ),
+    )
+)
+_EDGES: Final = (("start", "end"), ("begin", "end"), ("from", "to"))
+_ABOUT: Final = ("question", "answer", "passages", "model", "messages")  # which answer it is
+_NAMED: Final = 5  # annotators that a remark names
+
+
+class Place(NamedTuple):
+    """The columns that say where a row marks its answer; ``label`` and ``text`` may be ""."""
+
+    start: str
+    end: str
+    label: str = ""
+    text: str = ""
+
+    def marks_of(self, cells: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the span of a row in a list, which is empty for a row that marks nothing."""
+        if is_missing(cells.get(self.start)) or is_missing(cells.get(self.end)):
+            return []
+        named = {"start": self.start, "end": self.end, "label": self.label, "text": self.text}
+        found = {name: cells.get(column) for name, column in named.items() if column}
+        return [{name: value for name, value in found.items() if not is_missing(value)}]
+
+
+class AnnotatorRows(NamedTuple):
+    """The columns that say who annotates, which answer and where; "" and None for none.
+
+    ``answer`` is the path of the answer, ``key`` has those that are equal in all its rows; ``said``
+    are the columns of judgements.
+    """
+
+    annotator: str
+    answer: str
+    key: Sequence[str]
+    said: Sequence[str]
+    place: Place | None
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """What becomes of its columns, for the import's report."""
+        marked = dict.fromkeys(filter(None, self.place or ()), "spans")
+        return marked | ({self.annotator: "annotators"} if self.annotator else {})
+
+    def joined(
+        self,
+        rows: Iterable[FileRow],
+        cells_of: Callable[[FileRow], Mapping[str, Any]],
+        file: InputFile,
+        tell: Callable[[str], None],
+    ) -> Iterator[FileRow]:
+        """Yield a record for each answer, with what each annotator says of it under ``SAID``.
+
+        What became of the rows is told before the first record.
+
+        Raises:
+            InputError: the file is too large to be held.
+        """
+        answers: dict[bytes, list[tuple[FileRow, Mapping[str, Any]]]] = {}
+        size = 0
+        for row in rows:
+            size += len(row.beginning)
+            if size > TOGETHER * file.limit:
+                raise too_many("the file", file.limit, file.name, row.line)
+            try:
+                cells = cells_of(row)
+                self._check(cells)
+            except InputError as error:
+                yield row._replace(refused=error)  # which is said when its turn comes
+            else:
+                key = to_json([value_at(cells, path) for path in self.key])
+                answers.setdefault(key, []).append((row, cells))
+        tell(self._in_words([[cells for _, cells in same] for same in answers.values()]))
+        for same in answers.values():
+            first = same[0][0]
+            record = self._record([cells for _, cells in same])
+            yield file.row(first.line, to_json(record), first.unit, first.number)
+
+    @staticmethod
+    def annotations(
+        said_by: Mapping[str, Mapping[str, Any]],
+        of_one: Callable[[Mapping[str, Any]], Iterable[Annotation]],
+    ) -> tuple[Annotation, ...]:
+        """Return the annotations of a joined record; ``of_one`` reads those of one annotator."""
+        by_name: dict[str, Annotation] = {}
+        for name, said in said_by.items():
+            for annotation in of_one(said):
+                own = annotation
+                if annotation.annotator == "gold" and name:
+                    about = {"annotator": name, "kind": annotator_kind(name)}
+                    own = annotation.model_copy(update=about)
+                by_name.setdefault(own.annotator, own)
+        return tuple(by_name.values())
+
+    def name_of(self, cells: Mapping[str, Any]) -> str:
+        """Return who annotates in a row: a name, "annotator 3" for a number, "" for nobody."""
+        value = cells.get(self.annotator)
+        name = "" if is_missing(value) else str(value).strip()
+        return f"annotator {name}" if name.isdecimal() else name
+
+    def _check(self, cells: Mapping[str, Any]) -> None:
+        """Refuse a row whose marked place is not in its answer."""
+        for mark in self.place.marks_of(cells) if self.place else ():
+            if not _fits(answer := value_at(cells, self.answer), mark):
+                raise InputError(
+                    "this place is not in the answer",
+                    field=self.place.start if self.place else None,
+                    found=f"{mark['start']} to {mark['end']}",
+                    expected=f"whole numbers from 0 to {len(str(answer))}, the first below the "
+                    "second",
+                )
+
+    def _record(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the rows of one answer as a record."""
+        own = {self.annotator, *self.said, *(self.place or ())}
+        by_name: dict[str, dict[str, Any]] = {}
+        for cells in rows:
+            said = by_name.setdefault(self.name_of(cells), {})
+            marks = [*said.get(SPANS, ()), *self.place.marks_of(cells)] if self.place else None
+            said |= {column: cells.get(column) for column in self.said}
+            said |= {} if marks is None else {SPANS: marks}
+        record: dict[str, Any] = {}
+        for column in dict.fromkeys(name for cells in rows for name in cells):
+            values = [cells.get(column) for cells in rows]
+            if column in own or all(value == values[0] for value in values):
+                record[column] = values[0]
+            else:
+                record[column] = {self.name_of(c) or str(n): c.get(column)
+                                  for n, c in enumerate(rows, start=1)}  # fmt: skip
+        return record | {SAID: by_name}
+
+    def _in_words(self, answers: Sequence[Sequence[Mapping[str, Any]]]) -> str:
+        n_rows = sum(map(len, answers))
+        each = "each a marked place" if self.place else "each an annotator's judgement"
+        told = f"{counted(n_rows, 'row')}, {each}, became {counted(len(answers), 'item')}"
+        if self.annotator:
+            named = dict.fromkeys(self.name_of(cells) for same in answers for cells in same)
+            told += f" with annotations of {named_ids(list(filter(None, named)), _NAMED)}"
+        n_more = 0 if self.place else n_rows - sum(len({*map(self.name_of, s)}) for s in answers)
+        if n_more:
+            told += f"; {counted(n_more, 'row')} repeated a judgement of the same annotator, of "
+            told += "which the last one counts"
+        return told
+
+
+def annotator_rows_in(
+    samples: Sequence[Mapping[str, Any]],
+    user_columns: Mapping[str, str] | None,
+    rules: Rules | None,
+) -> AnnotatorRows | None:
+    """Return how rows are joined if each is what one annotator says of an answer; else None.
+
+    Args:
+        samples: some records as they stand.
+        user_columns: what people said of columns.
+        rules: what they said of verdicts; None for nothing.
+
+    Raises:
+        InputError: a column that people named is not there.
+        UsageError: they named a field that there is not.
+    """
+    named = [
+        name
+        for name in dict.fromkeys(name for cells in samples for name in cells)
+        if words_of(name) in _ANNOTATORS
+        and all(isinstance(cells.get(name), str | int | float | None) for cells in samples)
+    ]
+    annotator = named[0] if named else ""
+    mapping = map_columns(columns_of(samples), user_columns, needed=None, samples=samples)
+    place = None if "spans" in mapping else _place_in(samples, mapping)
+    if not annotator and place is None:
+        return None
+    if "answer" not in mapping and "messages" not in mapping:
+        return None
+    said = [mapping["spans"]] if "spans" in mapping else []
+    taken = mapping | ({"label": place.label, "text": place.text} if place else {})
+    with suppress(InputError):  # which is said when the file is read
+        found = verdict_columns(samples, {**taken, "annotator": annotator}, rules)
+        said += [column.name for column in found.columns]
+    if not said and place is None:
+        return None
+    key = [mapping[field] for field in _ABOUT if field in mapping]
+    ids = [cells.get(mapping["id"]) for cells in samples] if "id" in mapping else []
+    if len({*map(str, ids)}) < len(ids):
+        key.append(mapping["id"])
+    return AnnotatorRows(
+        annotator, mapping.get("answer", ""), tuple(dict.fromkeys(key)), tuple(said), place
+    )
+
+
+def _place_in(samples: Sequence[Mapping[str, Any]], mapping: Mapping[str, str]) -> Place | None:
+    """Return the columns of numbers that are places of answers in all samples; None without."""
+    columns = list(dict.fromkeys(name for cells in samples for name in cells))
+    by_words = {words_of(name): name for name in columns}
+    for words, start in by_words.items():
+        for first, last in _EDGES:
+            parts = words.split()
+            if first not in parts:
+                continue
+            end = by_words.get(" ".join(last if part == first else part for part in parts), "")
+            place = Place(start, end)
+            answers = [(cells.get(mapping.get("answer", "")), cells) for cells in samples]
+            marked = [(a, mark) for a, c in answers if end for mark in place.marks_of(c)]
+            if marked and all(_fits(answer, mark) for answer, mark in marked):
+                owner = " ".join(part for part in parts if part not in (first, "char", "offset"))
+                return Place(start, end, *_beside(owner, by_words, mapping))
+    return None
+
+
+def _fits(answer: Any, mark: Mapping[str, Any]) -> bool:
+    try:
+        start, end = float(mark["start"]), float(mark["end"])
+    except (KeyError, TypeError, ValueError):
+        return False
+    whole = start.is_integer() and end.is_integer()
+    return isinstance(answer, str) and whole and 0 <= start < end <= len(answer)
+
+
+def _beside(owner: str, by_words: Mapping[str, str], mapping: Mapping[str, str]) -> tuple[str, str]:
+    """Return the columns of a marked place's label and text, "" for none."""
+    free = {words: name for words, name in by_words.items() if name not in mapping.values()}
+    labels = [f"{owner} {what}".strip() for what in ("label", "type", "category")]
+    labels += ["label", "type", "category", "hallucination type", "error type"]
+    texts = [f"{owner} text".strip(), owner, "span", "span text", "quote"]
+    label, text = (
+        next((free[words] for words in names if words in free), "") for names in (labels, texts)
+    )
+    return label, text
