@@ -205,7 +205,8 @@ def annotator_rows_in(
     ]
     annotator = named[0] if named else ""
     mapping = map_columns(columns_of(samples), user_columns, needed=None, samples=samples)
-    place = None if "spans" in mapping else _place_in(samples, mapping)
+    is_placed = "spans" in mapping or "answer" not in mapping
+    place = None if is_placed else _place_in(samples, mapping)
     if not annotator and place is None:
         return None
     if "answer" not in mapping and "messages" not in mapping:
@@ -237,7 +238,7 @@ def _place_in(samples: Sequence[Mapping[str, Any]], mapping: Mapping[str, str]) 
                 continue
             end = by_words.get(" ".join(last if part == first else part for part in parts), "")
             place = Place(start, end)
-            answers = [(cells.get(mapping.get("answer", "")), cells) for cells in samples]
+            answers = [(value_at(cells, mapping["answer"]), cells) for cells in samples]
             marked = [(a, mark) for a, c in answers if end for mark in place.marks_of(c)]
             if marked and all(_fits(answer, mark) for answer, mark in marked):
                 owner = " ".join(part for part in parts if part not in (first, "char", "offset"))

@@ -36,6 +36,7 @@ from spanlab.formats.reader import (
     whole,
     within,
 )
+from spanlab.formats.verdict_words import NO, UNDECIDED, VERDICTS, YES, plain_word
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Passage, Probability, Span
 
 
@@ -425,7 +426,9 @@ def gold_in(value: Any, column: str, answer: str) -> Annotation | None:
     """
     labels = parse_list(value)
     if isinstance(labels, str):
-        labels = _json(labels, column)
+        marks = marks_in_text(labels, answer)
+        is_json = labels.lstrip().startswith(("[", "{"))
+        labels = _json(labels, column) if marks is None and is_json else marks or _texts(labels)
     claims: tuple[Claim, ...] = ()
     if quotes := _quotes_in(labels):
         placed = _places_of([str(quote["text"]) for quote in quotes], answer)
@@ -447,6 +450,30 @@ def gold_in(value: Any, column: str, answer: str) -> Annotation | None:
         spans=spans,
         claims=claims,
     )
+
+
+def marks_in_text(text: str, answer: str) -> list[Any] | None:
+    """Return the places ("3-7", "[3:7]; [9:12]") or texts of an answer that a cell lists.
+
+    None for a cell that lists something else.
+    """
+    if _PLACES.fullmatch(text.strip()):
+        numbers = list(map(int, re.findall(r"\d+", text)))
+        places = list(zip(numbers[::2], numbers[1::2], strict=True))
+        are_inside = all(start < end <= len(answer) for start, end in places)
+        return list(map(list, places)) if are_inside else None
+    parts = [text] if text in answer else _texts(text)
+    are_texts = all(part in answer and plain_word(part) not in _VERDICTS for part in parts)
+    return list(parts) if parts and are_texts else None
+
+
+def _texts(text: str) -> list[str]:
+    return [part.strip() for part in re.split(r"[;|\n]", text) if part.strip()]
+
+
+_PLACE: Final = r"[\[(]?\d+ ?[:,–-] ?\d+[\])]?"
+_PLACES: Final = re.compile(rf"{_PLACE}(?:[;,|\s]+{_PLACE})*")
+_VERDICTS: Final = YES | NO | UNDECIDED | VERDICTS.keys()
 
 
 def _quotes_in(labels: Any) -> list[dict[str, Any]]:

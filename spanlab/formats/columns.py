@@ -24,6 +24,7 @@ from spanlab.formats.cells import (
     is_quote,
     is_reply,
     is_span,
+    marks_in_text,
 )
 from spanlab.formats.chats import (
     HOLDS,
@@ -174,7 +175,7 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
         *("passages", "passage", "contexts", "context", "documents", "document", "docs", "doc"),
         *("chunks", "chunk", "nodes", "snippets", "source", "sources", "evidence", "knowledge"),
         *("article", "facts", "premise", "reference contexts", "reference context", "results"),
-        *("grounding", "ctxs", "positive ctxs"),
+        *("grounding", "ctxs", "positive ctxs", "knowledge base"),
         *("gold contexts", "gold context", "gold passages", "gold documents"),
         *("retrieved", "matches", "hits"),
         *_elsewhere("passages"),
@@ -248,6 +249,7 @@ _OF_ANSWER: Final = re.compile(
     rf"(?:(?<=[\W_])|^)(?:{'|'.join(_ANSWERS)})(?=[\W_]|$)", re.IGNORECASE
 )
 _LONGEST_NAME: Final = 200  # characters of a model's name
+_CITED: Final = re.compile(r"\[\d+\]")
 _TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 
 
@@ -295,11 +297,7 @@ def map_columns(
         ]
         if field in mapping:
             continue
-        guess = _guess(field, free, samples)
-        if field == "passages" and words_of(mapping.get("answer", "")).endswith(_SUMMARIES):
-            guess = guess or next((path for path in free if words_of(path) == "text"), None)
-        if field == "passages" and words_of(mapping.get("question", "")) == "instruction":
-            guess = guess or next((path for path in free if words_of(path) == "input"), None)
+        guess = _guess(field, free, samples) or _guess_beside(field, free, mapping, samples)
         if guess is not None:
             mapping[field] = guess
     if needed is not None and needed not in mapping and "messages" not in mapping:
@@ -311,6 +309,43 @@ def map_columns(
             expected=f"one named {_KNOWN[needed]}, or a mapping {needed}=COLUMN (--column)",
         )
     return mapping
+
+
+def _guess_beside(
+    field: str,
+    free: Sequence[str],
+    mapping: Mapping[str, str],
+    samples: Sequence[Mapping[str, Any]],
+) -> str | None:
+    """Return the column that is a field's because of what others hold; None if none is."""
+    named = {words_of(path): path for path in reversed(free)}
+    answer = mapping.get("answer")
+    answers = [value_at(sample, answer) if answer else None for sample in samples]
+    if field == "passages":
+        if words_of(answer or "").endswith(_SUMMARIES):
+            return named.get("text")
+        if words_of(mapping.get("question", "")) == "instruction":
+            return named.get("input")
+        column = named.get("references")
+        listed = [v for sample in samples if column and (v := value_at(sample, column))]
+        are_objects = bool(listed) and all(map(_are_objects, listed))
+        are_cited = any(isinstance(a, str) and _CITED.search(a) for a in answers) and bool(listed)
+        fits = column and (are_objects or are_cited) and _can_hold(field, column, samples)
+        return column if fits else None
+    for words in _MARKS & named.keys() if field == "spans" else ():
+        values = [value_at(sample, named[words]) for sample in samples]
+        pairs = [(v, a) for v, a in zip(values, answers, strict=True) if not is_missing(v)]
+        marking = sum(
+            isinstance(v, str) and isinstance(a, str) and marks_in_text(v, a) is not None
+            for v, a in pairs
+        )
+        if pairs and 2 * marking >= len(pairs):
+            return named[words]
+    return None
+
+
+def _are_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(part, Mapping) for part in value)
 
 
 def unread_marks(mapping: Mapping[str, str], samples: Sequence[Mapping[str, Any]]) -> str | None:

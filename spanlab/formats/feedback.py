@@ -9,6 +9,7 @@
     "scores": {scorer: 1}                                                           Braintrust
     "feedback_scores": [{"name": "hallucination_metric", "value": 1.0}]                   Opik
     "results": [{"name": …, "passed": true}]                                            OpenAI
+    "annotations": [{"annotator": "ann", "label": "hallucinated"}]                   of many
 
 A name and a value that say it by themselves (``verdict_in``) are a verdict: of a person, where the
 program says so or a user gave it, else of a judge. Scales need a threshold (``--hallucinated-if``);
@@ -22,12 +23,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from spanlab.formats.columns import words_of
-from spanlab.formats.verdict_columns import Rules, verdict_in
+from spanlab.formats.verdict_columns import Rules, annotator_kind, verdict_in
 from spanlab.schema import Annotation, AnnotatorKind
 
 _LISTS: Final = (
     *("scores", "annotations", "assessments", "feedback", "feedback_scores", "results"),
+    *("judgments", "judgements", "evaluations", "reviews", "ratings", "votes", "verdicts"),
 )
+_JUDGES: Final = (
+    *("annotator", "annotator_id", "judge", "grader", "evaluator", "rater", "reviewer", "worker"),
+    *("worker_id", "annotated_by", "user", "user_id"),
+)
+_PLACED: Final = frozenset(("start", "end", "span", "spans", "text"))  # not of the whole answer
 _BY_NAME: Final = ("scores", "feedback_stats")
 _AROUND: Final = ("info", "trace_info", "trace")  # objects that these may be in
 _NAMES: Final = ("name", "assessment_name", "key")
@@ -65,6 +72,21 @@ def feedback_in(record: Mapping[str, Any]) -> Iterator[Entry]:
                 if isinstance(entry, Mapping | str | int | float):
                     said = entry if isinstance(entry, Mapping) else {"value": entry}
                     yield {**said, "name": str(name)}
+
+
+def judges_in(record: Mapping[str, Any]) -> Iterator[Annotation]:
+    """Yield the verdicts in lists of objects that name an annotator and say no place."""
+    for field in _LISTS:
+        listed = record.get(field)
+        for entry in listed if isinstance(listed, list) else ():
+            if not isinstance(entry, Mapping) or name_of(entry) or _PLACED & entry.keys():
+                continue
+            names = [str(entry[key]).strip() for key in _JUDGES if entry.get(key)]
+            said = [verdict_in(str(key), v) for key, v in entry.items() if key not in _JUDGES]
+            verdict = next((one for one in said if one is not None), None)
+            if names and verdict is not None:
+                kind = annotator_kind(names[0])
+                yield Annotation(annotator=names[0], kind=kind, answer_hallucinated=verdict)
 
 
 def name_of(entry: Entry) -> str:

@@ -15,7 +15,7 @@ from operator import ge, gt, le, lt
 from typing import Any, Final, Literal, NamedTuple
 
 from spanlab.base.errors import InputError, UsageError
-from spanlab.formats.columns import value_at, words_of
+from spanlab.formats.columns import paths, value_at, words_of
 from spanlab.formats.verdict_words import NO, UNDECIDED, VERDICTS, YES, plain_word
 from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind
 
@@ -71,6 +71,7 @@ _COUNTED: Final = re.compile(r"\d+\w?|[a-z]")  # which of several: "judge 1", "j
 _THUMBS: Final = frozenset(("thumbs", "thumb", "feedback"))  # which users give
 _RULE: Final = re.compile(r"(.+?)\s*(<=|>=|<|>|=)\s*(.+)")
 _ORDERS: Final[dict[str, Callable[[float, float], bool]]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
+_IN_BRACKETS: Final = re.compile(r"\([^()]*\)$|\[[^\[\]]*\]$")
 _SHOWN: Final = 6  # values that a message names
 _NONE: Final = "none"  # as a rule: no column is read
 
@@ -276,9 +277,26 @@ def verdict_columns(
     for column in chosen:
         if unknown := [value for value in column.values if not column.knows(value)]:
             raise _not_understood(column.name, unknown)
+    if not chosen:
+        found += _inside(samples, taken)
     if left := [repr(column.name) for column in found if column not in chosen]:
         remarks.append(f"{', '.join(left)} may judge answers, and is kept in meta; {_OPTION}")
     return VerdictColumns(tuple(chosen), tuple(remarks))
+
+
+def _inside(
+    samples: Sequence[Mapping[str, Any]], taken: Mapping[str, str]
+) -> Iterator[VerdictColumn]:
+    """Yield what may judge answers inside objects; people say whether it does."""
+    inner = dict.fromkeys(
+        path for s in samples for path in paths(s) if "." in path and path not in s
+    )
+    for path in inner:
+        values = [value_at(sample, path) for sample in samples]
+        values = [value for value in values if value not in (None, "")]
+        column = _column(path, values) if values and path not in taken.values() else None
+        if column is not None and not column.is_scale and all(map(column.knows, values)):
+            yield column
 
 
 def verdict_in(name: str, value: object) -> bool | None:
@@ -297,7 +315,7 @@ _OPTION: Final = "--hallucinated-if COLUMN=VALUE says which values mean hallucin
 
 def _column(name: str, values: Sequence[Any]) -> VerdictColumn | None:
     """Return a column as its name describes it; None if it says nothing of verdicts."""
-    words = words_of(name).split()
+    words = words_of(_IN_BRACKETS.sub("", name)).split()  # "Correct? (Y/N)" says how, not who
     criterion = next((word for word in _CRITERIA if word in words), None)
     if words[-1:] and words[-1] in _NOUNS and words[0] not in ("is", "has"):
         return None  # "correct answer" is one

@@ -53,6 +53,7 @@ from spanlab.formats.columns import (
 from spanlab.formats.feedback import (
     FeedbackCounts,
     feedback_in,
+    judges_in,
     name_of,
     read_feedback,
     verdicts_of,
@@ -72,6 +73,7 @@ from spanlab.formats.reader import (
     checked,
     is_missing,
     language,
+    parse_list,
     parse_object,
     text_of,
     within,
@@ -134,6 +136,8 @@ class MappedReader(reader.FormatReader):
         self._fed_back = FeedbackCounts()
         self._joined = ""  # what became of messages that stand alone
         self._unread: str | None = None  # a column of marks that are not understood
+        self._are_texts_marked = False  # whether marks are texts in a cell, empty for none
+        self._n_empty = 0
         self._unplaced: list[str] = []  # ids of items whose marked texts are not where one sees
 
     def columns(self) -> tuple[str, ...]:
@@ -258,6 +262,9 @@ class MappedReader(reader.FormatReader):
             self._mapping = self._map(columns, samples)
             if self._by_annotator is not None and self._by_annotator.place is not None:
                 self._mapping["spans"] = SPANS
+            column = self._mapping.get("spans")
+            marks = [value_at(sample, column) for sample in samples] if column else []
+            self._are_texts_marked = any(isinstance(parse_list(m), str) for m in marks if m)
             self._unread = unread_marks(self._mapping, samples)
             self._verdicts = self._find_verdicts(
                 self._samples_given if self._by_annotator else samples
@@ -278,6 +285,11 @@ class MappedReader(reader.FormatReader):
             self._options.on_warning(
                 f"{self._file.name}: {self._unread!r} has no readable spans and is kept in meta; "
                 "expected lists of [start, end], or of objects with start and end"
+            )
+        if self._n_empty:
+            self._options.on_warning(
+                f"{self._file.name}: {self._mapping['spans']!r} is empty in "
+                f"{counted(self._n_empty, 'record')}, which is read as nothing marked"
             )
         if self._joined:
             self._options.on_warning(f"{self._file.name}: {self._joined}")
@@ -384,8 +396,13 @@ class MappedReader(reader.FormatReader):
             _present(value_at(cells, names[field])) if field in names else None
             for field in ("spans", "predictions")
         )
+        if spans is None and self._are_texts_marked:
+            spans = []
+            self._n_empty += 1
         found = marked and predicted_in(marked, names["predictions"], item.answer)
         verdicts = verdicts_of(read_feedback(feedback_in(cells), self._rules))
+        if not verdicts and self._rules is None:
+            verdicts = tuple(judges_in(cells))
         self._fed_back.add(verdicts)
         marked_by = tuple(filter(None, (*self._marks(cells, spans, item), found, *verdicts)))
         return self._verdicts.judged(cells, marked_by)
