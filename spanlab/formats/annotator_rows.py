@@ -27,7 +27,10 @@ from spanlab.schema import Annotation
 
 SAID: Final = "rows of annotators"  # the field of a joined record that has what each says
 SPANS: Final = "spans"  # the field of it that marked places become
-_NOUNS: Final = ("annotator", "worker", "rater", "reviewer", "labeler", "labeller", "coder")
+_NOUNS: Final = (
+    *("annotator", "worker", "rater", "reviewer", "labeler", "labeller", "coder", "judge"),
+    *("evaluator", "grader", "assessor"),
+)
 _ANNOTATORS: Final = frozenset(
     (
         *("annotated by", "labeled by", "labelled by", "reviewed by", "rated by", "judged by"),
@@ -35,29 +38,41 @@ _ANNOTATORS: Final = frozenset(
             f"{owner}{noun}{what}"
             for owner in ("", "assignment ")
             for noun in _NOUNS
-            for what in ("", " id", " name", " email")
+            for what in ("", " id", " name", " email", " model")
         ),
     )
 )
 _EDGES: Final = (("start", "end"), ("begin", "end"), ("from", "to"))
+_OFFSETS: Final = frozenset(("char", "character", "offset", "index", "idx", "position", "pos"))
+_OWNERS: Final = frozenset(("span", "hallucinated", "hallucination", "error", "mark", "marked"))
+_BESIDE: Final = {
+    "label": ("label", "type", "category", "hallucination type", "error type", "span label"),
+    "text": ("text", "span", "span text", "marked text", "hallucinated text", "quote"),
+    "prob": ("prob", "probability"),
+    "note": ("note", "comment", "explanation", "reason"),
+}
 _ABOUT: Final = ("question", "answer", "passages", "model", "messages")  # which answer it is
 _NAMED: Final = 5  # annotators that a remark names
 
 
 class Place(NamedTuple):
-    """The columns that say where a row marks its answer; ``label`` and ``text`` may be ""."""
+    """The columns that say where a row marks its answer, and what they say of it (``_BESIDE``)."""
 
     start: str
     end: str
-    label: str = ""
-    text: str = ""
+    beside: Mapping[str, str] = {}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All its columns."""
+        return (self.start, self.end, *self.beside.values())
 
     def marks_of(self, cells: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the span of a row in a list, which is empty for a row that marks nothing."""
-        if is_missing(cells.get(self.start)) or is_missing(cells.get(self.end)):
+        named = {"start": self.start, "end": self.end, **self.beside}
+        found = {name: cells.get(column) for name, column in named.items()}
+        if is_missing(found["start"]) or is_missing(found["end"]):
             return []
-        named = {"start": self.start, "end": self.end, "label": self.label, "text": self.text}
-        found = {name: cells.get(column) for name, column in named.items() if column}
         return [{name: value for name, value in found.items() if not is_missing(value)}]
 
 
@@ -77,7 +92,7 @@ class AnnotatorRows(NamedTuple):
     @property
     def fields(self) -> dict[str, str]:
         """What becomes of its columns, for the import's report."""
-        marked = dict.fromkeys(filter(None, self.place or ()), "spans")
+        marked = dict.fromkeys(self.place.columns if self.place else (), "spans")
         return marked | ({self.annotator: "annotators"} if self.annotator else {})
 
     def joined(
@@ -150,7 +165,7 @@ class AnnotatorRows(NamedTuple):
 
     def _record(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return the rows of one answer as a record."""
-        own = {self.annotator, *self.said, *(self.place or ())}
+        own = {self.annotator, *self.said, *(self.place.columns if self.place else ())}
         by_name: dict[str, dict[str, Any]] = {}
         for cells in rows:
             said = by_name.setdefault(self.name_of(cells), {})
@@ -206,13 +221,13 @@ def annotator_rows_in(
     annotator = named[0] if named else ""
     mapping = map_columns(columns_of(samples), user_columns, needed=None, samples=samples)
     is_placed = "spans" in mapping or "answer" not in mapping
-    place = None if is_placed else _place_in(samples, mapping)
+    place = None if is_placed else _place_in(samples, mapping, is_said_by=bool(annotator))
     if not annotator and place is None:
         return None
     if "answer" not in mapping and "messages" not in mapping:
         return None
     said = [mapping["spans"]] if "spans" in mapping else []
-    taken = mapping | ({"label": place.label, "text": place.text} if place else {})
+    taken = {**mapping, **(place.beside if place else {})}
     with suppress(InputError):  # which is said when the file is read
         found = verdict_columns(samples, {**taken, "annotator": annotator}, rules)
         said += [column.name for column in found.columns]
@@ -227,22 +242,30 @@ def annotator_rows_in(
     )
 
 
-def _place_in(samples: Sequence[Mapping[str, Any]], mapping: Mapping[str, str]) -> Place | None:
-    """Return the columns of numbers that are places of answers in all samples; None without."""
-    columns = list(dict.fromkeys(name for cells in samples for name in cells))
-    by_words = {words_of(name): name for name in columns}
+def _place_in(
+    samples: Sequence[Mapping[str, Any]], mapping: Mapping[str, str], *, is_said_by: bool
+) -> Place | None:
+    """Return the columns of numbers that are places of answers in all samples; None without.
+
+    "start" and "end" alone may be anything: a label, a text or an annotator (``is_said_by``) is
+    beside them.
+    """
+    by_words = {words_of(name): name for cells in reversed(samples) for name in cells}
     for words, start in by_words.items():
-        for first, last in _EDGES:
-            parts = words.split()
-            if first not in parts:
-                continue
-            end = by_words.get(" ".join(last if part == first else part for part in parts), "")
-            place = Place(start, end)
-            answers = [(value_at(cells, mapping["answer"]), cells) for cells in samples]
-            marked = [(a, mark) for a, c in answers if end for mark in place.marks_of(c)]
-            if marked and all(_fits(answer, mark) for answer, mark in marked):
-                owner = " ".join(part for part in parts if part not in (first, "char", "offset"))
-                return Place(start, end, *_beside(owner, by_words, mapping))
+        parts = words.split()
+        edges = next((each for each in _EDGES if each[0] in parts), None)
+        owner = [part for part in parts if part not in _OFFSETS and part not in (edges or ())]
+        if edges is None or not _OWNERS.issuperset(owner):
+            continue
+        end = by_words.get(" ".join(edges[1] if part == edges[0] else part for part in parts))
+        if end is None:
+            continue
+        place = Place(start, end, _beside(" ".join(owner), by_words, mapping))
+        answers = ((value_at(cells, mapping["answer"]), cells) for cells in samples)
+        marked = [(answer, mark) for answer, cells in answers for mark in place.marks_of(cells)]
+        is_clear = bool(owner) or is_said_by or not {"label", "text"}.isdisjoint(place.beside)
+        if is_clear and marked and all(_fits(answer, mark) for answer, mark in marked):
+            return place
     return None
 
 
@@ -255,13 +278,13 @@ def _fits(answer: Any, mark: Mapping[str, Any]) -> bool:
     return isinstance(answer, str) and whole and 0 <= start < end <= len(answer)
 
 
-def _beside(owner: str, by_words: Mapping[str, str], mapping: Mapping[str, str]) -> tuple[str, str]:
-    """Return the columns of a marked place's label and text, "" for none."""
+def _beside(owner: str, by_words: Mapping[str, str], mapping: Mapping[str, str]) -> dict[str, str]:
+    """Return the columns that say something of a marked place, by a span's field."""
     free = {words: name for words, name in by_words.items() if name not in mapping.values()}
-    labels = [f"{owner} {what}".strip() for what in ("label", "type", "category")]
-    labels += ["label", "type", "category", "hallucination type", "error type"]
-    texts = [f"{owner} text".strip(), owner, "span", "span text", "quote"]
-    label, text = (
-        next((free[words] for words in names if words in free), "") for names in (labels, texts)
-    )
-    return label, text
+    found = {}
+    for field, names in _BESIDE.items():
+        own = (f"{owner} {name}" for name in names if owner)
+        column = next((free[name] for name in (*own, *names) if name in free), None)
+        if column is not None:
+            found[field] = column
+    return found

@@ -35,7 +35,7 @@ def _read(
     return list(read(folder / name, how)), "\n".join(remarks), fields
 
 
-def _said(record: Record) -> dict[str, tuple[bool, list[tuple[int, int, str | None]]]]:
+def _said(record: Record) -> dict[str, tuple[bool | None, list[tuple[int, int, str | None]]]]:
     return {
         one.annotator: (one.hallucinated, sorted((s.start, s.end, s.label) for s in one.spans))
         for one in record.annotations
@@ -97,12 +97,34 @@ def test_places_without_annotators_are_gold_and_must_be_in_the_answer(tmp_path: 
     rows = f"answer,start,end,text\n{YEAR},19,23,1901\n{CAPITAL},0,5,Paris\n{YEAR},0,2,It\n"
     records, _, _ = _read(tmp_path, rows)
     assert _said(records[0]) == {"gold": (True, [(0, 2, None), (19, 23, None)])}
-    times = f"answer,start,end\n{YEAR},0,1700\n{CAPITAL},1700,3400\n"
-    records, remarks, _ = _read(tmp_path, times, "times.csv")
-    assert [record.annotations for record in records] == [(), ()] and not remarks
-    many = "answer,start,end\n" + f"{YEAR},19,23\n" * 60 + f"{YEAR},19,2300\n"
+    many = "answer,start,end,label\n" + f"{YEAR},19,23,a\n" * 60 + f"{YEAR},19,2300,a\n"
     with pytest.raises(InputError, match=r"late.csv, line 62, start: .*found '19 to 2300'"):
         _read(tmp_path, many, "late.csv")
+
+
+@pytest.mark.parametrize(
+    ("names", "first", "second"),
+    [
+        ("start,end", "0,1700", "1700,3400"),
+        ("start,end", "3,7", "7,9"),
+        ("page_start,page_end", "3,7", "7,9"),
+    ],
+)
+def test_numbers_that_may_be_anything_are_no_places(
+    tmp_path: Path, names: str, first: str, second: str
+) -> None:
+    rows = f"answer,{names}\n{YEAR},{first}\n{CAPITAL},{second}\n"
+    records, remarks, _ = _read(tmp_path, rows)
+    assert [record.annotations for record in records] == [(), ()] and not remarks
+
+
+def test_what_stands_beside_a_place_is_said_of_it(tmp_path: Path) -> None:
+    rows = f"answer,start,end,probability,comment,judge_model\n{YEAR},19,23,.7,wrong,gpt-4o\n"
+    (record,), _, _ = _read(tmp_path, rows)
+    (annotation,) = record.annotations
+    assert (annotation.annotator, annotation.kind) == ("gpt-4o", AnnotatorKind.DETECTOR)
+    (span,) = annotation.spans
+    assert (span.prob, span.note, span.text) == (0.7, "wrong", "1901")
 
 
 def test_a_second_judgement_of_one_annotator_is_said(tmp_path: Path) -> None:
