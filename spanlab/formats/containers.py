@@ -178,7 +178,7 @@ def check_utf8(head: bytes, name: str) -> None:
 def _offers(head: bytes) -> Sequence[str]:
     """Return how a file would begin in other encodings, and what to call them."""
     return [
-        f"encoding {encoding} reads it as {text[:_SHOWN]!r}"
+        f"--encoding {encoding} reads it as {text[:_SHOWN]!r}"
         for encoding, text in _decoded(head)
         if text.isprintable() or not any(mark < " " and mark not in "\t\r\n" for mark in text)
     ]

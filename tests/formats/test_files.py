@@ -88,11 +88,11 @@ def test_an_archive_of_several_files_is_refused_with_their_names(tmp_path: Path)
         pytest.param(b"", "the file is empty", id="empty"),
         pytest.param(b"\xef\xbb\xbf \n\n", "the file is empty", id="blank"),
         pytest.param(
-            LINE.decode().encode("utf-16-le"), "encoding utf-16-le reads it as '{", id="utf-16"
+            LINE.decode().encode("utf-16-le"), "--encoding utf-16-le reads it as '{", id="utf-16"
         ),
         pytest.param(
             "id,answer\n1,caf\xe9\n".encode("latin-1"),
-            "not UTF-8.*encoding windows-1252 reads it as 'id,answer",
+            "not UTF-8.*--encoding windows-1252 reads it as 'id,answer",
             id="latin-1",
         ),
         pytest.param(bytes(range(256)) * 9, "not UTF-8 text", id="garbage"),

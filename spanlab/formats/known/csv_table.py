@@ -126,7 +126,7 @@ class _BoundedLines:
                 f"not UTF-8: {error.reason}",
                 file=self._file.name,
                 line=_undecodable_line(self._file),
-                expected="UTF-8; encoding windows-1252 or latin-1 reads what Windows wrote",
+                expected="UTF-8; --encoding windows-1252 or latin-1 reads what Windows wrote",
             ) from None
 
 
