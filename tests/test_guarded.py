@@ -36,7 +36,7 @@ HARMLESS = """
     check_adjudicator log_json take_over_logs revision_pieces suggestions trails fetched_checkpoints
     plan_in_words usage_in_words start_embedded_worker guide_page guide_pages
     fit_in_words fit_state fit_tables reviews_of learners learns learn_if_due
-    next_step checklist reminders people_table without_method add_measurement
+    next_step checklist reminders make_plan people_table without_method add_measurement
     search_guide in_days test_in_words remind_table responses_in_words describe_fields
     questions_left_out
     suggestions_in_words more_table holds_api_key has_provider failed_login_page leaving_page

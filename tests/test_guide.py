@@ -359,7 +359,8 @@ def phoenix_of(asked: str, servers: ExitStack) -> dict[str, str]:
     if PHOENIX not in asked:
         return {}
     homes = servers.enter_context(living())
-    homes.known |= {span["context"]["span_id"] for span in json.loads(SPANS.read_text("utf-8"))}
+    homes.spans = json.loads(SPANS.read_text("utf-8"))
+    homes.known |= {span["context"]["span_id"] for span in homes.spans}
     return KEYS | {PHOENIX: homes.url}
 
 
@@ -398,7 +399,7 @@ def run(
         if before == "--port":
             arguments[arguments.index(after)] = ports[after]
     for at, word in enumerate(arguments):
-        arguments[at] = around.get(word, word) if word == PHOENIX else word
+        arguments[at] = word.replace(PHOENIX, around.get(PHOENIX, PHOENIX))
         if word in NEWEST:
             listed = run_here([NEWEST[word], "list"], folder, around).stdout
             arguments[at] = re.findall(r"^ *([0-9a-f]{8}\S*)", listed, re.MULTILINE)[0]

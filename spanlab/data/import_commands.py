@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Literal
 
 import typer
@@ -15,6 +16,7 @@ from spanlab.data.import_preview import preview_import
 from spanlab.data.importing import ImportOptions, RejectsFile, describe_fields, import_files
 from spanlab.data.joining import join_annotations
 from spanlab.data.predictions import import_predictions
+from spanlab.data.pulling import TraceSource, pull_traces
 from spanlab.formats import recipe_of
 from spanlab.output.figures import counted, named_ids
 from spanlab.schema import AnnotatorKind
@@ -29,7 +31,8 @@ def import_command(
         list[str],
         typer.Argument(
             help="Files, globs, or folders: GraphRAG's output, Hugging Face's datasets; or "
-            "hf://ORGANISATION/NAME, maybe with @REVISION or /PATH."
+            "hf://ORGANISATION/NAME, maybe with @REVISION or /PATH; or traces at "
+            "langfuse+URL or phoenix+URL, maybe with ?project=NAME&limit=NUMBER."
         ),
     ],
     dataset: Annotated[str, typer.Option(help="The dataset to make, or to add items to.")],
@@ -80,6 +83,7 @@ def import_command(
     spanlab import ragtest/output --dataset rag --query "Who paid?" --answer "Ada paid Bo."
     spanlab import saved_dataset/ --dataset hub --column answer=response
     spanlab import hf://ORGANISATION/NAME --dataset hub
+    spanlab import phoenix+http://localhost:6006 --dataset traces
     spanlab import project.json --dataset labels --questions config.xml
     spanlab import submission.jsonl --dataset val --as my-system
     """
@@ -88,40 +92,60 @@ def import_command(
             raise UsageError("--dry-run is for items, not for predictions (--as) or --join")
         _annotate_known(files, dataset, options, kind, join=join)
         return
-    paths = in_folders(inputs.find_files(files))
-    if options.asked and (len(paths) != 1 or not paths[0].is_dir()):
-        raise UsageError("--query and --answer go with one folder: the output of GraphRAG")
-    if dry_run:
-        preview = preview_import(paths, options)
-        console.write_tables(preview.tables())
-        _warn(preview.warning)
-        typer.echo(f"\n# {_RECIPE}\n{recipe_of(paths[0], options)}", nl=False)
-        return
-    question_settings = None
-    if questions is not None:
-        question_settings = questions_of(inputs.read_text(questions))
-    target = rejects or Path(f"{dataset.replace('/', '_')}.rejects.jsonl")
-    with RejectsFile(target) as left_out:
-        reading = options.model_copy(update={"on_reject": left_out.add})
-        try:
-            with Store.open() as store, console.bar("importing", unit="items") as advance:
-                done = import_files(
-                    store, paths, dataset, reading, questions=question_settings, on_progress=advance
-                )
-        finally:
-            if left_out.count:
-                console.say(f"left out {counted(left_out.count, 'bad record')}; see {target}")
-                for line in left_out.kinds.lines():
-                    console.say(line)
-    if not done.items:
-        why = f"all {left_out.count:,} records are bad" if left_out.count else "there are none"
-        raise InputError(f"no item was imported into {dataset!r}: {why}")
-    for warning in done.warnings:
-        console.say(warning)
-    console.say(f"imported {counted(done.items, 'item')} into {dataset!r}")
-    if told := describe_fields(done.fields):
-        console.say(f"fields: {told}")
-    _warn(done.missing)
+    with TemporaryDirectory() as folder:
+        paths = in_folders(inputs.find_files(_with_traces(files, Path(folder))))
+        if options.asked and (len(paths) != 1 or not paths[0].is_dir()):
+            raise UsageError("--query and --answer go with one folder: the output of GraphRAG")
+        if dry_run:
+            preview = preview_import(paths, options)
+            console.write_tables(preview.tables())
+            _warn(preview.warning)
+            typer.echo(f"\n# {_RECIPE}\n{recipe_of(paths[0], options)}", nl=False)
+            return
+        question_settings = None
+        if questions is not None:
+            question_settings = questions_of(inputs.read_text(questions))
+        target = rejects or Path(f"{dataset.replace('/', '_')}.rejects.jsonl")
+        with RejectsFile(target) as left_out:
+            reading = options.model_copy(update={"on_reject": left_out.add})
+            try:
+                with Store.open() as store, console.bar("importing", unit="items") as advance:
+                    done = import_files(
+                        store,
+                        paths,
+                        dataset,
+                        reading,
+                        questions=question_settings,
+                        on_progress=advance,
+                    )
+            finally:
+                if left_out.count:
+                    console.say(f"left out {counted(left_out.count, 'bad record')}; see {target}")
+                    for line in left_out.kinds.lines():
+                        console.say(line)
+        if not done.items:
+            why = f"all {left_out.count:,} records are bad" if left_out.count else "there are none"
+            raise InputError(f"no item was imported into {dataset!r}: {why}")
+        for warning in done.warnings:
+            console.say(warning)
+        console.say(f"imported {counted(done.items, 'item')} into {dataset!r}")
+        if told := describe_fields(done.fields):
+            console.say(f"fields: {told}")
+        _warn(done.missing)
+
+
+def _with_traces(files: list[str], folder: Path) -> list[str]:
+    """Fetch the traces that are named by address into files in a folder, and name these."""
+    named = list(files)
+    for at, name in enumerate(files):
+        if (source := TraceSource.named(name)) is not None:
+            target = folder / f"{at}" / f"{source.program}.jsonl"
+            target.parent.mkdir()
+            with console.bar("fetching", unit="traces") as advance:
+                number = pull_traces(source, target, on_progress=advance)
+            console.say(f"fetched {counted(number, 'trace')}")
+            named[at] = str(target)
+    return named
 
 
 _RECIPE = "How it is read. Save this as a file, and --recipe FILE reads others of the kind so."

@@ -15,6 +15,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from spanlab.base.errors import SpanlabError, UsageError
 from spanlab.data.import_files_panel import RECIPE, ImportChoice, layout_of, show_samples
 from spanlab.data.importing import ImportOptions
+from spanlab.data.pull_panel import ask_traces
 from spanlab.detection.options_form import ask
 from spanlab.formats.columns import BATCH_ID, FIELDS
 from spanlab.formats.known.tabular import RecordLayout
@@ -28,6 +29,7 @@ from spanlab.ui.messages import errors_shown
 _ROUND = "spanlab.import-round"  # a new number empties the form's widgets
 _UPLOAD = "Upload"
 _SERVER = "Path on the server"
+_TRACES = "Langfuse or Phoenix"
 _ITEMS = "Items"
 _PREDICTIONS = "Predictions"
 _ANNOTATIONS = "Annotations"
@@ -174,16 +176,17 @@ def clear_form() -> None:
 
 
 def _ask_files() -> tuple[Sequence[UploadedFile], Sequence[str]]:
-    place = _UPLOAD
-    if server_files() is not None:
-        place = st.segmented_control(
-            "Where the files are",
-            [_UPLOAD, _SERVER],
-            default=_UPLOAD,
-            required=True,
-            key="import-place",
-            label_visibility="collapsed",
-        )
+    on_server = [_SERVER] if server_files() is not None else []
+    place = st.segmented_control(
+        "Where the files are",
+        [_UPLOAD, *on_server, _TRACES],
+        default=_UPLOAD,
+        required=True,
+        key="import-place",
+        label_visibility="collapsed",
+    )
+    if place == _TRACES:
+        return ask_traces(f"import-traces-{import_round()}"), ()
     if place == _UPLOAD:
         uploads = st.file_uploader(
             "Files",

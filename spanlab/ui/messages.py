@@ -64,7 +64,8 @@ def _details(error: InputError) -> Iterator[str]:
         value = error.found if isinstance(error.found, str) else repr(error.found)
         yield f"Found: {_line(value)}"
     if error.expected is not None:
-        yield f"Expected: {_line(error.expected)}"
+        # Pages have a box for the command's option.
+        yield f"Expected: {_line(error.expected.replace('--encoding', 'Encoding'))}"
     if error.count > 1:
         yield f"{error.count:,} records like this"
     yield from map(_line, error.others)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Callable
 from contextlib import suppress
 from io import BytesIO
+from pathlib import Path
 
 import playwright.sync_api as playwright
 import pytest
@@ -14,6 +16,7 @@ from driving import go, idle
 from playwright.sync_api import FilePayload, Locator, Page, expect
 from serving import PATIENCE as WAIT
 from serving import Server
+from trace_homes import KEYS, living
 
 from spanlab.data.export_choice import ExportChoice
 from spanlab.data.exporting import export_dataset
@@ -33,6 +36,9 @@ def says(name: str, kind: AnnotatorKind, *quotes: str) -> Annotation:
     places = [ANSWER.index(quote) for quote in quotes]
     spans = (Span.of(ANSWER, p, p + len(q)) for p, q in zip(places, quotes, strict=True))
     return Annotation(annotator=name, kind=kind, spans=tuple(spans))
+
+
+SPANS = Path(__file__).parents[1] / "cli" / "peers" / "phoenix_get_spans.json"
 
 
 def records() -> list[Record]:
@@ -119,6 +125,24 @@ def test_an_uploaded_file_is_counted_and_detected(visit: Callable[..., Page], st
         re.compile("offline.*3 of 3 done")
     )
     assert all(record.by("offline") for record in store.records(source))
+
+
+def test_traces_are_fetched_by_what_is_typed_before_the_click(
+    visit: Callable[..., Page], dataset: str
+) -> None:
+    """Fields outside of a form lose what is typed while the page is drawn again."""
+    with living() as homes:
+        homes.spans = json.loads(SPANS.read_text("utf-8"))
+        page = visit("datasets", dataset=dataset)
+        page.get_by_text("Import files").click()
+        page.get_by_text("Langfuse or Phoenix").click()
+        page.get_by_text("Phoenix", exact=True).click()
+        key = page.get_by_label("API key", exact=True)
+        page.get_by_label("Address", exact=True).fill(homes.url)
+        key.fill(KEYS["PHOENIX_API_KEY"])
+        page.get_by_role("button", name="Fetch traces").click()
+        expect(page.get_by_text("2 traces fetched.")).to_be_visible(timeout=WAIT)
+        expect(page.get_by_text("Recognised as")).to_be_visible(timeout=WAIT)
 
 
 def test_campaign_shows_by_itself_who_has_come(

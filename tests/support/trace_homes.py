@@ -1,4 +1,4 @@
-"""Where traces live: Phoenix, Langfuse and MLflow, as far as verdicts are sent to them."""
+"""Where traces live: Phoenix, Langfuse and MLflow, as far as traces and verdicts go."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qs
 
 KEYS = {
     "PHOENIX_API_KEY": "phoenix-key-of-the-test",
@@ -40,7 +41,10 @@ class TraceHomes:
     annotations: dict[tuple[str, str, str], dict[str, Any]] = field(default_factory=dict)
     scores: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     assessments: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    traces: list[dict[str, Any]] = field(default_factory=list)  # of Langfuse
+    spans: list[dict[str, Any]] = field(default_factory=list)  # of Phoenix
     takes_list: bool = False
+    page: int = 1000  # the most spans or traces of one reply
     statuses: list[int] = field(default_factory=list)
     delay: float = 0.0
     calls: list[str] = field(default_factory=list)
@@ -60,8 +64,27 @@ class TraceHomes:
             return self._phoenix(body)
         if (method, path) == ("POST", "/api/public/scores"):
             return self._langfuse(body)
+        if method == "GET" and path.startswith(("/api/public/traces", "/v1/projects/")):
+            return self._listed(*path.partition("?")[::2])
         found = _TRACE.fullmatch(path)
         return self._mlflow(method, found[1], found[3], body) if found else (404, {})
+
+    def _listed(self, path: str, query: str) -> Reply:
+        """A page of spans, of traces without their observations, or one whole trace."""
+        asked = {name: values[0] for name, values in parse_qs(query).items()}
+        if path == "/v1/projects/default/spans":
+            start = int(asked.get("cursor", "0"))
+            end = start + self.page
+            cursor = str(end) if end < len(self.spans) else None
+            return 200, {"data": self.spans[start:end], "next_cursor": cursor}
+        if path == "/api/public/traces":
+            size = min(int(asked["limit"]), self.page)
+            first = (int(asked["page"]) - 1) * size
+            bare = [{**trace, "observations": []} for trace in self.traces[first : first + size]]
+            return 200, {"data": bare, "meta": {"totalPages": -(-len(self.traces) // size)}}
+        name = path.rpartition("/")[2]
+        whole = [trace for trace in self.traces if trace["id"] == name]
+        return (200, whole[0]) if whole else (404, {"detail": "Project not found"})
 
     def _phoenix(self, body: Any) -> Reply:
         for each in body["data"]:

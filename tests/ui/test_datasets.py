@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from trace_homes import KEYS, living
 
 from spanlab.jobs import Jobs, JobState
 from spanlab.schema import (
@@ -99,7 +100,9 @@ def test_a_file_in_another_encoding_opens_the_fold_where_its_encoding_is_chosen(
     (fold,) = (part for part in app.expander if part.label == "How the files are read")
     assert not fold.proto.expanded
     app = upload(app, "id,answer\n1,In Köln.\n".encode("windows-1252"), "umlauts.csv")
-    assert "encoding windows-1252 reads it as" in app.error[0].value.replace("\\", "")
+    told = app.error[0].value.replace("\\", "")
+    assert "Encoding windows-1252 reads it as" in told
+    assert "--" not in told
     assert app.button(key="import").disabled
     (fold,) = (part for part in app.expander if part.label == "How the files are read")
     assert fold.proto.expanded
@@ -255,6 +258,29 @@ def test_a_path_on_the_server_is_imported_with_its_passages(
     first, second = store.records("val")
     assert first.item.passages == ()
     assert second.item.passages[0].text == "She was born in Warsaw."
+
+
+def test_traces_are_fetched_by_address_and_key_and_imported(
+    open_page: OpenPage, store: Store
+) -> None:
+    with living() as homes:
+        spans = Path(__file__).parents[1] / "cli" / "peers" / "phoenix_get_spans.json"
+        homes.spans = json.loads(spans.read_text("utf-8"))
+        app = open_page("datasets")
+        app.segmented_control(key="import-place").set_value("Langfuse or Phoenix").run()
+        key = "import-traces-0"
+        app.radio(key=f"{key}-of").set_value("phoenix").run()
+        app.text_input(key=f"{key}-url").input(homes.url)
+        app.text_input(key=f"{key}-PHOENIX_API_KEY").input("wrong")
+        app.button(key=f"{key}-fetch").click().run()
+        assert "check PHOENIX" in app.error[0].value.replace("\\", "")
+        app.text_input(key=f"{key}-PHOENIX_API_KEY").input(KEYS["PHOENIX_API_KEY"])
+        app.button(key=f"{key}-fetch").click().run()
+        assert not app.error
+        app.button(key="import").click().run()
+    assert not app.exception
+    assert "It was built in 1989." in [one.item.answer for one in store.records("phoenix")]
+    assert homes.calls
 
 
 def test_results_of_a_batch_are_imported_with_their_requests(
