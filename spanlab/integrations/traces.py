@@ -104,9 +104,10 @@ class TraceInbox:
             StoreError: nothing was stored; the same request may be sent again.
         """
         try:
-            parts = list(spans_in(request)) if request or path == PATH else []
+            parts = list(spans_in(request)) if request else []  # OTLP allows one without spans
         except (ValueError, TypeError, AttributeError, KeyError, ArithmeticError) as error:
-            raise UsageError(f"no request of OTLP: {reason_of(error)}") from None
+            wanted = '{"resourceSpans": […]}' if path == PATH else '{"resourceLogs": […]}'
+            raise UsageError(f"no request of OTLP, such as {wanted}: {reason_of(error)}") from None
         if path == LOGS and not parts:  # exporters send none of this again
             raise NotOfferedError("logs are kept only if they hold messages of model calls")
         return self._store_traces(self._waiting.add(parts))

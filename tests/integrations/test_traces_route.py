@@ -181,6 +181,10 @@ def test_calls_without_a_text_are_told_with_what_would_bring_it(
     line = {"timeUnixNano": "1", "body": {"stringValue": "up"}}
     other = {"resourceLogs": [{"scopeLogs": [{"logRecords": [line]}]}]}
     assert [client.post("/v1/logs", json=logs).status_code for logs in ({}, other)] == [404, 404]
+    assert client.post("/v1/traces", json={}).json() == {}  # OTLP allows one without spans
+    wrong = client.post("/v1/traces", json={"nothing": 1})
+    assert wrong.status_code == 400
+    assert 'such as {"resourceSpans": […]}' in wrong.json()["error"]
     assert store.datasets() == []
 
 
