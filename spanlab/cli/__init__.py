@@ -13,7 +13,6 @@ from typing import Any
 
 from spanlab.base.errors import DeprecatedWarning, SpanlabError, UsageError
 from spanlab.base.redaction import bound_logs, visible
-from spanlab.output.terminal import in_a_terminal
 
 
 def main() -> None:
@@ -66,7 +65,7 @@ def _run() -> None:
 
 
 def _say(message: str, status: int) -> int:
-    sys.stderr.write(f"spanlab: {visible(in_a_terminal(message))}\n")
+    sys.stderr.write(f"spanlab: {visible(message)}\n")
     return status
 
 

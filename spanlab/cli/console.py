@@ -13,7 +13,6 @@ import typer
 
 from spanlab.base.redaction import visible
 from spanlab.output.tables import Result, ResultTable, as_json, as_text
-from spanlab.output.terminal import in_a_terminal
 
 
 def write_result(result: Result, *, json: bool, ascii_only: bool = True) -> None:
@@ -43,8 +42,8 @@ Advance = Callable[[int], None]  # called with the number done so far
 
 
 def say(text: str) -> None:
-    """Write one line to standard error, with options where pages have fields."""
-    typer.echo(visible(in_a_terminal(text)), err=True)
+    """Write one line to standard error."""
+    typer.echo(visible(text), err=True)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from spanlab.data.import_files import in_folders
 from spanlab.data.import_preview import preview_import
 from spanlab.data.importing import ImportOptions, RejectsFile, describe_fields, import_files
 from spanlab.data.joining import join_annotations
+from spanlab.data.languages import in_a_terminal
 from spanlab.data.predictions import import_predictions
 from spanlab.data.pulling import TraceSource, pull_traces
 from spanlab.formats import recipe_of
@@ -127,7 +128,7 @@ def import_command(
             why = f"all {left_out.count:,} records are bad" if left_out.count else "there are none"
             raise InputError(f"no item was imported into {dataset!r}: {why}")
         for warning in done.warnings:
-            console.say(warning)
+            console.say(in_a_terminal(warning))
         console.say(f"imported {counted(done.items, 'item')} into {dataset!r}")
         if told := describe_fields(done.fields):
             console.say(f"fields: {told}")

@@ -18,12 +18,11 @@ from spanlab.data.importing import (
     taken_id,
     words_on_missing,
 )
-from spanlab.data.languages import LanguageGuess
+from spanlab.data.languages import LanguageGuess, in_a_terminal
 from spanlab.formats import ReadOptions, RejectedRecord, detect, read_placed
 from spanlab.formats.wrongs import Kinds
 from spanlab.output.figures import counted
 from spanlab.output.tables import ResultTable, fact_table
-from spanlab.output.terminal import in_a_terminal
 from spanlab.schema import AnnotatorKind, Item, Record
 from spanlab.schema.stages import stages_of
 

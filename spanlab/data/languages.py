@@ -23,6 +23,12 @@ _CHARACTERS: Final = 2_000  # of an item
 _SHARE: Final = 0.8  # in this language of the items that are clear
 _LEAD: Final = 1.2  # times the words of the next language: Norwegian is close to Danish
 _WORDS: Final = 1.0  # ahead of the next language: a word that no other language has, or several
+_SET_IT: Final = "set the language"
+
+
+def in_a_terminal(remark: str) -> str:
+    """Return a remark with the command's option where a page has a field."""
+    return remark.replace(_SET_IT, "name it: --lang")
 
 
 class LanguageGuess:
@@ -61,11 +67,11 @@ class LanguageGuess:
         if self.tag == UNDETERMINED:
             return (
                 "The language is not stated, and not clear from the text. If all items have one, "
-                "set the language."
+                f"{_SET_IT}."
             )
         return (
             f"The language is not stated. Guessed from the text: {self.tag}. If that is wrong, "
-            "set the language."
+            f"{_SET_IT}."
         )
 
     @property
