@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parent.parent / "spanlab"
 # The rooms whose functions read and change what is stored; their pages are among those who ask.
 ASKED = (
     *("bench", "data", "detection", "jobs", "measure", "memory", "people", "review", "scoring"),
-    *("campaigns", "storage.blind", "storage.datasets", "cli.servers"),
+    *("campaigns", "worklists", "storage.datasets", "cli.servers"),
 )
 SERVICES = "integrations"
 DRAWS = re.compile(r"(^|_)(page|panel|form)$")  # modules that draw: what they call is looked at

@@ -23,9 +23,9 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import Store
-from spanlab.storage.campaigns import CheckItem, CheckItems
 from spanlab.storage.datasets import summary_of
 from spanlab.worklists import check_items, drawing, entrances, plans
+from spanlab.worklists.check_items import CheckItem, CheckItems
 from spanlab.worklists.entrances import Entrance
 
 

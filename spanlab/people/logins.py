@@ -17,7 +17,7 @@ from spanlab.output.tables import Cell, ResultTable, columns_of
 from spanlab.schema import NOBODY, OWNER, AccessToken, Actor, GrantedRole, LogEntry, Role
 from spanlab.storage import Store
 from spanlab.storage.access_register import EMAIL, check_subject
-from spanlab.storage.blind import check_reviewer
+from spanlab.storage.annotators import check_reviewer
 from spanlab.storage.datasets import summary_of
 
 INVITATION: Final = "/invitation"  # the path of links

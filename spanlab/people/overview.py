@@ -21,7 +21,7 @@ from spanlab.schema import AccessToken, AnnotatorKind, DatasetSummary, Permissio
 from spanlab.schema.progress import FinishedItem, PersonProgress, PlanProgress
 from spanlab.storage import Store
 from spanlab.storage.datasets import summary_of
-from spanlab.worklists import check_items, entrances, plans
+from spanlab.worklists import check_items, entrances, plans, sight
 from spanlab.worklists.entrances import Entrance
 
 _ENOUGH: Final = 3  # check items before anybody is warned of
@@ -133,7 +133,7 @@ def oversee(
     )
     people = summary.names_of(AnnotatorKind.PERSON)
     tested = (entrance.reviewer for entrance in sources.entrances)
-    is_blind = bool(reviewer) and store.sight(dataset, reviewer).blind
+    is_blind = bool(reviewer) and sight.sight_of(store, dataset, reviewer).blind
     names = dict.fromkeys((*summary.settings.assigned_to, *people, *sources.read, *tested))
     progress = tuple(map(sources.person, names))
     return CampaignOverview(

@@ -32,7 +32,7 @@ from spanlab.schema import (
 )
 from spanlab.storage import Store
 from spanlab.text.extents import merge
-from spanlab.worklists import paging, plans
+from spanlab.worklists import paging, sight
 
 STATES = {"All": None, "Not decided": Status.NOT_ANNOTATED, "Decided": Status.DONE}
 
@@ -43,8 +43,8 @@ def check_adjudicator(store: Store, summary: DatasetSummary, name: str) -> None:
     Raises:
         UsageError: the dataset is reviewed blind, and this person has items left to review.
     """
-    if summary.settings.is_blind and store.sight(summary.name, name).blind:
-        n_left = counted(plans.n_undecided(store, summary.name, name), "item")
+    if summary.settings.is_blind and sight.sight_of(store, summary.name, name).blind:
+        n_left = counted(sight.n_undecided(store, summary.name, name), "item")
         raise UsageError(
             f"“{name}” reviews this dataset blind and has {n_left} left: adjudication shows what "
             "others marked, so review these first, or let somebody decide who does not review"

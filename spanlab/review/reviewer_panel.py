@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from spanlab.base.errors import UsageError
 from spanlab.schema import DatasetSummary
-from spanlab.storage.blind import check_reviewer
+from spanlab.storage.annotators import check_reviewer
 from spanlab.storage.store import Store
 from spanlab.ui.common import plain, store
 from spanlab.ui.messages import show_error

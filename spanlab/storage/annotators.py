@@ -6,7 +6,7 @@ A name goes wherever a dataset mentions it: what others said, logs of reviews, t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -23,9 +23,9 @@ from sqlalchemy import (
 
 from spanlab import doors
 from spanlab.base.errors import NotFoundError, StoreError, UsageError
-from spanlab.base.names import check_typed
+from spanlab.base.names import alike, check_typed
 from spanlab.schema import ADJUDICATED, Annotation, AnnotatorKind, DatasetSettings
-from spanlab.storage import campaigns, search
+from spanlab.storage import assignment, search
 from spanlab.storage.annotations import stored_at, update_values
 from spanlab.storage.catalog import (
     AnnotatorRow,
@@ -43,6 +43,40 @@ def reserved_names() -> dict[str, AnnotatorKind]:
     kinds = (AnnotatorKind.DETECTOR, AnnotatorKind.VOTE, AnnotatorKind.GOLD)
     detectors = dict.fromkeys(doors.names("detectors"), AnnotatorKind.DETECTOR)
     return {kind.value: kind for kind in kinds} | {ADJUDICATED: AnnotatorKind.GOLD} | detectors
+
+
+_WORDS = {
+    AnnotatorKind.DETECTOR: "a detector",
+    AnnotatorKind.VOTE: "a vote",
+    AnnotatorKind.GOLD: "gold labels",
+}
+
+
+def check_reviewer(kinds: Mapping[str, AnnotatorKind], name: str) -> None:
+    """Check that a person may review a dataset with annotators of these ``kinds`` as ``name``.
+
+    A detector that is installed keeps its name in every dataset, or its results could not be
+    stored there later. A person who has annotated the dataset already goes on.
+
+    Raises:
+        UsageError: it is no name, looks like one of a detector, a vote or gold labels, or looks
+            like another person's (see ``base.names``).
+    """
+    check_typed(name, "a reviewer")
+    if kinds.get(name) is AnnotatorKind.PERSON:
+        return
+    others = reserved_names() | dict(kinds)
+    other = alike(name, others)
+    if other is None:
+        return
+    if others[other] is AnnotatorKind.PERSON:
+        raise UsageError(
+            f"the name “{name}” looks like “{other}”, who annotates here: if that is you, type it "
+            "as it is there; if not, use another name"
+        )
+    raise UsageError(
+        f"the name “{name}” belongs to {_WORDS[others[other]]}: use another, such as your own name"
+    )
 
 
 def rename(connection: Connection, dataset: DatasetRow, name: str, new: str) -> None:
@@ -118,7 +152,7 @@ def remove(connection: Connection, dataset: DatasetRow, name: str) -> None:
     positions = _positions(connection, dataset, annotator)
     _mark_leaving(connection, dataset, annotator)
     _remove(connection, dataset, annotator)
-    campaigns.forget_person(connection, dataset, name)
+    assignment.forget_person(connection, dataset, name)
     _update(connection, dataset, positions)
 
 
@@ -270,7 +304,7 @@ def rename_texts(connection: Connection, dataset: DatasetRow, name: str, new: st
     # What this person looks at is reserved again with the next edit, under the new name.
     is_reserved = (reservations.c.dataset_id == dataset.id, reservations.c.reviewer == name)
     connection.execute(delete(reservations).where(*is_reserved))
-    campaigns.rename_person(connection, dataset, name, new)
+    assignment.rename_person(connection, dataset, name, new)
     return is_named
 
 

@@ -1,112 +1,69 @@
-"""Who gets which items of a plan: shares, how far people are with them, what they finished."""
+"""What writing to the store does to plans and lists: it deals items, and people's rows follow them.
+
+What comes next for whom is decided in the room ``worklists``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    FromClause,
     Select,
-    and_,
-    case,
-    false,
+    Table,
+    delete,
     func,
     select,
     true,
     update,
 )
 
-from spanlab.schema import AssignedShare, DatasetSettings, Status
-from spanlab.schema.progress import PersonProgress
-from spanlab.storage.campaigns import is_check
-from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, settings_of
-from spanlab.storage.reservations import held_by_others, people_with
+from spanlab.schema import AnnotatorKind, DatasetSettings, Status
+from spanlab.storage.catalog import DatasetRow, annotators_of, settings_of
+from spanlab.storage.engine import insert_new
 from spanlab.storage.tables import (
     annotated,
-    annotators,
+    checks_given,
+    entrances,
+    guidelines_read,
+    looks,
+    queue_items,
     queue_values,
+    queues,
 )
+
+_OF_PEOPLE = (checks_given, entrances, guidelines_read, looks)  # tables with a column "reviewer"
+_OF_LISTS = (queues, queue_items)
+
+
+def select_checks(connection: Connection, dataset: DatasetRow) -> Select[tuple[int]]:
+    """Select the positions of a dataset's check items, of one with two labels twice."""
+    by_name = annotators_of(connection, dataset.id)
+    gold = (name for name, row in by_name.items() if row.kind is AnnotatorKind.GOLD)
+    names = settings_of(connection, dataset.name).check_labels(gold)
+    return select(annotated.c.position).where(
+        annotated.c.dataset_id == dataset.id,
+        annotated.c.position < dataset.n_items,
+        annotated.c.status == Status.DONE.value,
+        annotated.c.annotator_id.in_([by_name[name].id for name in sorted(names)]),
+    )
+
+
+def is_check(
+    connection: Connection, dataset: DatasetRow, position: ColumnElement[int]
+) -> ColumnElement[bool]:
+    """Return the condition that the item at ``position`` is a check item."""
+    return position.in_(select_checks(connection, dataset))
 
 
 def is_planned(
     connection: Connection, dataset: DatasetRow, settings: DatasetSettings
 ) -> ColumnElement[bool]:
-    """Return the condition that a plan is about an item: not about those with known answers."""
+    """Return the condition that a plan is about an item: not about check items."""
     if settings.known is None:
         return true()
     return ~is_check(connection, dataset, queue_values.c.position)
-
-
-def part_of(
-    connection: Connection, dataset: DatasetRow, settings: DatasetSettings, name: str
-) -> PersonProgress:
-    """Count what a plan gives to one person: a share, or what too few others have."""
-    annotator = annotators_of(connection, dataset.id).get(name)
-    everybody: Sequence[str] = settings.assigned_to
-    is_away = name in settings.away
-    share = settings.share_of(name)
-    planned = is_own = is_planned(connection, dataset, settings)
-    if share is not None:
-        is_own = and_(planned, is_of_share(dataset, share))
-    elif name in everybody:  # those of their share that they have finished stay theirs
-        old_share = AssignedShare(everybody.index(name), len(everybody), settings.overlap)
-        is_own = and_(planned, is_of_share(dataset, old_share))
-    elif everybody:
-        is_own = false()
-    elif not is_away:
-        n_held = held_by_others(dataset, name, queue_values.c.position)
-        is_own = and_(planned, queue_values.c.n_people + n_held < settings.overlap)
-
-    def count(condition: ColumnElement[bool]) -> int:
-        counting = over_items(dataset, func.count()).where(condition)
-        return int(connection.execute(counting).scalar_one())
-
-    if share is not None and settings.returned:
-        taken = queue_values.c.n_people >= min(settings.overlap, len(everybody))
-        assigned = count(is_own & ~(taken & ~_is_annotated(dataset, annotator)))
-    elif share is not None and not share.away:  # only check items are counted one by one
-        assigned = share.size(_n_dealt(connection, dataset))
-        if settings.known:
-            known = is_check(connection, dataset, queue_values.c.position)
-            dealt = queue_values.c.turn.is_not(None)
-            assigned -= count(known & dealt & is_of_share(dataset, share))
-    else:
-        assigned = count(is_own)
-    # All else is counted over what the person has annotated.
-    mine = (
-        over_items(dataset, annotated.c.status, func.count(), func.sum(case((is_own, 1), else_=0)))
-        .join(
-            annotated,
-            (annotated.c.dataset_id == dataset.id)
-            & (annotated.c.position == queue_values.c.position),
-        )
-        .where(planned, annotated.c.annotator_id == (-1 if annotator is None else annotator.id))
-        .group_by(annotated.c.status)
-    )
-    counts = {Status(status): (n, n_given) for status, n, n_given in connection.execute(mine)}
-    (done, done_given), (skipped, skipped_given) = (
-        counts.get(status, (0, 0)) for status in (Status.DONE, Status.SKIPPED)
-    )
-    if everybody and name not in everybody:
-        return PersonProgress(name, beyond=done)
-    if is_away:
-        return PersonProgress(name, done_given, done=done_given, beyond=done - done_given)
-    if not everybody:  # who has finished or skipped an item was given it
-        assigned += done - done_given + skipped - skipped_given
-        done_given, skipped_given = done, skipped
-    beyond = done - done_given
-    return PersonProgress(name, assigned, done=done_given, skipped=skipped_given, beyond=beyond)
-
-
-def _is_annotated(dataset: DatasetRow, annotator: AnnotatorRow | None) -> ColumnElement[bool]:
-    """Return the condition that somebody has annotated an item."""
-    at = annotated.c.position == queue_values.c.position
-    by = annotated.c.annotator_id == (-1 if annotator is None else annotator.id)
-    own = select(annotated.c.position).where(annotated.c.dataset_id == dataset.id, at, by)
-    return own.correlate(queue_values).exists()
 
 
 def over_items(dataset: DatasetRow, *columns: ColumnElement[Any]) -> Select[Any]:
@@ -140,7 +97,7 @@ def deal(connection: Connection, dataset: DatasetRow, *, anew: bool = False) -> 
     )
     if anew and connection.execute(has_begun.limit(1)).first() is None:
         connection.execute(update(queue_values).where(here).values(turn=None))
-    first = _n_dealt(connection, dataset)
+    first = n_dealt(connection, dataset)
     position = queue_values.c.position
     number = func.row_number().over(order_by=position) - 1 + first
     waiting = over_items(dataset, position, number.label("turn")).where(
@@ -151,31 +108,48 @@ def deal(connection: Connection, dataset: DatasetRow, *, anew: bool = False) -> 
     connection.execute(giving.values(turn=dealt.c.turn))
 
 
-def _n_dealt(connection: Connection, dataset: DatasetRow) -> int:
-    turn = over_items(dataset, func.max(queue_values.c.turn))
-    last: int | None = connection.execute(turn).scalar_one()
+def n_dealt(connection: Connection, dataset: DatasetRow) -> int:
+    """Return how many items of a dataset have a turn."""
+    last: int | None = connection.execute(
+        over_items(dataset, func.max(queue_values.c.turn))
+    ).scalar_one()
     return 0 if last is None else last + 1
 
 
-def is_of_share(
-    dataset: DatasetRow, share: AssignedShare, values: FromClause = queue_values
-) -> ColumnElement[bool]:
-    """Return the condition that an item is of this share: ``AssignedShare.has`` in SQL.
+def rename_person(connection: Connection, dataset: DatasetRow, name: str, new: str) -> None:
+    """Move a person's list, check items, tests and read guidelines to another name.
 
-    ``values`` is the table ``queue_values``, or an alias of it.
+    Who has a list under that name keeps that one, of which the rest is then drawn anew.
     """
-    back, position = share.steps_back, values.c.position
-    turn: ColumnElement[int] = func.coalesce(values.c.turn, position)
-    step = case(dict(enumerate(back)), value=(turn // share.people) % len(back))
+    has_list = connection.execute(select(queues).where(*rows_of(queues, dataset, new))).first()
+    if has_list:
+        _forget_list(connection, dataset, name)
+        anew = update(queues).where(*rows_of(queues, dataset, new))
+        connection.execute(anew.values(basis=""))
+    for table in _OF_LISTS:
+        moved = update(table).where(*rows_of(table, dataset, name))
+        connection.execute(moved.values(reviewer=new))
+    for table in _OF_PEOPLE:
+        where = rows_of(table, dataset, name)
+        rows = [dict(row) for row in connection.execute(select(table).where(*where)).mappings()]
+        connection.execute(delete(table).where(*where))
+        if rows:
+            renamed = [{**row, "reviewer": new} for row in rows]
+            connection.execute(insert_new(connection, table), renamed)
 
-    def rank(number: int) -> ColumnElement[int]:
-        return (number - turn % share.people + share.people) * step % share.people
 
-    reached: ColumnElement[int] = rank(share.number)
-    for number, name in share.away:
-        finished = people_with(dataset, Status.DONE).where(
-            annotated.c.position == position, annotators.c.name == name
-        )
-        is_free = and_(rank(number) < rank(share.number), ~finished.correlate(values).exists())
-        reached = reached - case((is_free, 1), else_=0)
-    return reached < share.each
+def forget_person(connection: Connection, dataset: DatasetRow, name: str) -> None:
+    """Delete a person's list, check items, tests and read guidelines."""
+    for table in _OF_PEOPLE:
+        connection.execute(delete(table).where(*rows_of(table, dataset, name)))
+    _forget_list(connection, dataset, name)
+
+
+def _forget_list(connection: Connection, dataset: DatasetRow, name: str) -> None:
+    for table in _OF_LISTS:
+        connection.execute(delete(table).where(*rows_of(table, dataset, name)))
+
+
+def rows_of(table: Table, dataset: DatasetRow, reviewer: str) -> list[ColumnElement[bool]]:
+    """Return the conditions for the rows of one person in a table that has a column "reviewer"."""
+    return [table.c.dataset_id == dataset.id, table.c.reviewer == reviewer]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import groupby, pairwise
 
 from pydantic_core import from_json
-from sqlalchemy import ColumnElement, Connection, Table, and_, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Table, and_, func, insert, select, update
 
 from spanlab.base.errors import OperationError, UsageError
 from spanlab.oplog.answer_operations import Respond
@@ -32,9 +33,10 @@ from spanlab.storage.annotations import AnnotationRow, labels_of, put
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, register, settings_of
 from spanlab.storage.engine import insert_or_replace
 from spanlab.storage.items import lock, position_of, read_one, to_json
-from spanlab.storage.reservations import renew
 from spanlab.storage.sight import Sight
-from spanlab.storage.tables import annotated, annotators, items, operations, reviews
+from spanlab.storage.tables import annotated, annotators, items, operations, reservations, reviews
+
+LEASE = 3600.0  # seconds after which an item is offered to others if nothing is written to it
 
 
 def read_review(
@@ -149,7 +151,7 @@ def apply(
         if refusal is not None:
             refused.append(refusal)
     log.save(subject)
-    renew(connection, dataset, position, reviewer)
+    _renew(connection, dataset, position, reviewer)
     return WriteReply(_highest_seq(connection, writes), log.version, tuple(refused))
 
 
@@ -352,3 +354,16 @@ class ReviewLog:
 def operation_json(operation: Operation) -> str:
     """Return the JSON in which ``operation`` is stored."""
     return operation.model_dump_json()
+
+
+def _renew(connection: Connection, dataset: DatasetRow, position: int, reviewer: str) -> None:
+    """Extend a reservation to a full lease, if there is one: the reviewer is at work."""
+    connection.execute(
+        update(reservations)
+        .where(
+            reservations.c.dataset_id == dataset.id,
+            reservations.c.position == position,
+            reservations.c.reviewer == reviewer,
+        )
+        .values(until=time.time() + LEASE)
+    )

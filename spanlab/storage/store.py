@@ -32,7 +32,6 @@ from spanlab.storage import (
     access,
     annotators,
     assignment,
-    blind,
     catalog,
     copies,
     forgetting,
@@ -80,23 +79,18 @@ class Store:
         bound.actor, bound._hides = actor, hides
         return bound
 
-    def seen_by(self, dataset: str, name: str) -> Self:
-        """Return a store in which the actor sees of a dataset what ``sight`` says of ``name``."""
+    def seen_with(self, dataset: str, sight: Sight) -> Self:
+        """Return a store in which the actor sees no more of a dataset than ``sight`` shows."""
         bound = copy(self)
-        bound._seen = {dataset: self.sight(dataset, name)}
+        bound._seen = {dataset: sight}
         return bound
 
-    def sight(self, dataset: str, name: str | None = None) -> Sight:
-        """Return what the actor sees of many records of a dataset.
-
-        ``name`` is what they are called where they review: see ``sight_of_reviewer``.
-        """
-        if name is None and self.actor.may(Permission.ADMINISTER):
+    def sight(self, dataset: str) -> Sight:
+        """Return what the actor sees of many records of a dataset."""
+        if self.actor.may(Permission.ADMINISTER):
             return self._seen.get(dataset, EVERYTHING)
-        with self.reading(dataset, many=True) as (connection, row, sight):
-            if name is None or sight.blind:
-                return sight
-            return blind.sight_of_reviewer(connection, row, name)
+        with self.reading(dataset, many=True) as (_, _, sight):
+            return sight
 
     @property
     def access(self) -> AccessRegister:

@@ -193,7 +193,7 @@ reservations = Table(  # of items that a queue has offered; see reservations.py
     ForeignKeyConstraint(["dataset_id", "position"], ["items.dataset_id", "items.position"]),
 )
 
-known_given = Table(
+checks_given = Table(  # check items that people got
     "known_given",
     metadata,
     *_integers("dataset_id", "position"),

@@ -10,6 +10,7 @@ from spanlab.schema import DatasetSummary
 from spanlab.storage.datasets import summary_of
 from spanlab.storage.store import Store
 from spanlab.ui.common import kept, store
+from spanlab.worklists.sight import seen_by
 
 PARAMETER = "reviewer"  # of the URL
 
@@ -41,7 +42,7 @@ def seen_store(summary: DatasetSummary) -> Store:
     """Return the database as the reviewer of this session may see a dataset in it."""
     if not summary.settings.is_blind:
         return store()
-    return store().seen_by(summary.name, session_reviewer(summary.name))
+    return seen_by(store(), summary.name, session_reviewer(summary.name))
 
 
 def seen_summary(summary: DatasetSummary) -> DatasetSummary:
@@ -49,7 +50,7 @@ def seen_summary(summary: DatasetSummary) -> DatasetSummary:
     if not summary.settings.is_blind:
         return summary
     name = ask_reviewer(summary)
-    look = store().seen_by(summary.name, name)
+    look = seen_by(store(), summary.name, name)
     if not look.sight(summary.name).blind:
         st.caption("You see everyone's marks because you have no items left to review here.")
         return summary

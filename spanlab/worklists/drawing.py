@@ -27,12 +27,14 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, and_, delete, f
 
 from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.schema import DatasetSettings, QueueCursor, QueueQuery, Status
-from spanlab.storage import Store, assignment, campaigns
+from spanlab.storage import Store, assignment
 from spanlab.storage.catalog import DatasetRow, annotators_of, settings_of
 from spanlab.storage.engine import insert_new, insert_rows
 from spanlab.storage.items import id_at, position_of
-from spanlab.storage.reservations import reserve
 from spanlab.storage.tables import annotated, items, queue_items, queues
+from spanlab.worklists import check_items
+from spanlab.worklists.plans import part_of
+from spanlab.worklists.reservations import reserve
 from spanlab.worklists.selection import Selection
 
 _BEHIND = 2  # items after the last one that somebody wrote to: on their screen, and loaded
@@ -105,14 +107,14 @@ def _draw(
     whole = grows(settings) or n_before is None
     seen = _seen(connection, dataset, reviewer, None if whole else planned.keys())
     had = set(seen)
-    campaigns.take_unseen(connection, dataset, reviewer, had)
-    given = campaigns.positions_given(connection, dataset, reviewer)
+    check_items.take_unseen(connection, dataset, reviewer, had)
+    given = check_items.checks_of(connection, dataset, reviewer)
     n_others = sum(position not in given for position in seen)
     if n_before is None:  # who begins amid the work is not given what was due before
         n_before = 0 if any(not each.attempt for each in given.values()) else n_others
     pool = dict[int, None]()
     if settings.known:
-        pool = dict.fromkeys(campaigns.unseen_checks(connection, dataset, reviewer, secret))
+        pool = dict.fromkeys(check_items.unseen_checks(connection, dataset, reviewer, secret))
     asked = [position for position in others if position in pool]
     checks = iter(dict.fromkeys((*asked, *pool)))
     fresh = [position for position in planned if not (position in had or position in pool)]
@@ -122,12 +124,12 @@ def _draw(
         n_had = sum(not each.attempt for each in given.values())
         n_left = _n_even(connection, dataset, settings, n_all) - n_had
         n_begun, rate = 0, Fraction(max(min(n_left, len(pool)), 0), max(len(fresh), 1))
-    rest = [*_mixed(fresh, checks, lambda n: campaigns.due(secret, n, rate), n_begun)]
+    rest = [*_mixed(fresh, checks, lambda n: check_items.due(secret, n, rate), n_begun)]
     placed = set(rest)
     for position in asked:
         if position not in placed:
-            rest.insert(campaigns.draw(secret, f"place {position}") % (len(rest) + 1), position)
-    campaigns.give(connection, dataset, reviewer, [at for at in rest if at in pool])
+            rest.insert(check_items.draw(secret, f"place {position}") % (len(rest) + 1), position)
+    check_items.give(connection, dataset, reviewer, [at for at in rest if at in pool])
     _write(connection, dataset, reviewer, [*seen, *rest])
     values = {"basis": _basis(connection, dataset), "n_before": n_before}
     connection.execute(update(queues).where(*_of(queues, dataset, reviewer)).values(values))
@@ -147,7 +149,7 @@ def _n_even(
     """Return how many check items go with so many other items: to each of the people as many."""
     people = len(settings.assigned_to)
     if people and not settings.away:
-        n_planned = dataset.n_items - campaigns.n_checks(connection, dataset)
+        n_planned = dataset.n_items - check_items.n_checks(connection, dataset)
         n_others = min(n_others, n_planned * min(settings.overlap, people) // people)
     return int(n_others * _rate(settings) + Fraction(1, 2))
 
@@ -168,15 +170,15 @@ def _draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) -
     if not (grows(settings) and query.reserve and is_new) or reviewer in settings.away:
         return None
     state = _begin(connection, dataset, reviewer)
-    is_given = campaigns.is_given(dataset, reviewer, queue_items.c.position)
+    is_given = check_items.is_given(dataset, reviewer, queue_items.c.position)
     others = select(queue_items.c.position).where(*_of(queue_items, dataset, reviewer), ~is_given)
     n_others = _count(connection, others) - (state.n_before or 0)
-    given = campaigns.positions_given(connection, dataset, reviewer)
+    given = check_items.checks_of(connection, dataset, reviewer)
     n_given = sum(not each.attempt for each in given.values())
     pool: list[int] = []
-    if n_given < campaigns.due(state.secret, n_others, _rate(settings)):
-        pool = campaigns.unseen_checks(connection, dataset, reviewer, state.secret)[:1]
-        campaigns.give(connection, dataset, reviewer, pool)
+    if n_given < check_items.due(state.secret, n_others, _rate(settings)):
+        pool = check_items.unseen_checks(connection, dataset, reviewer, state.secret)[:1]
+        check_items.give(connection, dataset, reviewer, pool)
     last = connection.execute(others.order_by(queue_items.c.place.desc()).limit(1)).scalar()
     begin = last if query.order == "import" and not query.reverse else None
     position = pool[0] if pool else _take_free(connection, dataset, settings, query, begin)
@@ -205,17 +207,17 @@ def _n_to_come(connection: Connection, dataset: DatasetRow, query: QueueQuery) -
     settings, reviewer = settings_of(connection, dataset.name), query.reviewer
     listed = select(queues.c.n_before, queues.c.secret).where(*_of(queues, dataset, reviewer))
     own = connection.execute(listed).first()
-    part = assignment.part_of(connection, dataset, settings, reviewer)
+    part = part_of(connection, dataset, settings, reviewer)
     if own is None or part.assigned is None:
         return part.left
-    given = campaigns.positions_given(connection, dataset, reviewer)
+    given = check_items.checks_of(connection, dataset, reviewer)
     # A lower limit leaves out what the person has begun and enough others have finished.
     free = Selection(connection, dataset, replace(query, min_annotators=0)).positions()
     n_new = max(part.left - sum(position not in given for position in free), 0)
     n_others = len(_handles(connection, dataset, reviewer).keys() - given.keys()) + n_new
-    n_due = campaigns.due(own.secret, n_others - (own.n_before or 0), _rate(settings))
+    n_due = check_items.due(own.secret, n_others - (own.n_before or 0), _rate(settings))
     n_given = sum(not each.attempt for each in given.values())
-    n_unseen = len(campaigns.unseen_checks(connection, dataset, reviewer, own.secret))
+    n_unseen = len(check_items.unseen_checks(connection, dataset, reviewer, own.secret))
     return n_new + max(min(n_due - n_given, n_unseen), 0)
 
 
@@ -227,17 +229,17 @@ def give_test(store: Store, dataset: str, person: str, attempt: int, n_items: in
     """
     with store.reviewing(dataset, person) as (connection, row):
         _, secret = _begin(connection, row, person)
-        given = campaigns.positions_given(connection, row, person)
+        given = check_items.checks_of(connection, row, person)
         if any(each.attempt == attempt for each in given.values()):
             return
-        pool = campaigns.unseen_checks(connection, row, person, secret)
+        pool = check_items.unseen_checks(connection, row, person, secret)
         if len(pool) < n_items:
             raise UsageError(
                 f"a test needs {n_items} items with known answers that {person!r} has not seen, "
                 f"and {row.name!r} has {len(pool)}"
             )
         test = sorted(pool[:n_items])
-        campaigns.give(connection, row, person, test, attempt)
+        check_items.give(connection, row, person, test, attempt)
         _write(connection, row, person, [*_handles(connection, row, person), *test])
 
 
@@ -304,7 +306,7 @@ def _basis(connection: Connection, dataset: DatasetRow) -> str:
     settings = settings_of(connection, dataset.name)
     known = settings.known and (settings.known.labels, settings.known.share)
     plan = (settings.overlap, settings.assigned_to, settings.away)
-    basis = (dataset.n_items, plan, known, campaigns.n_checks(connection, dataset))
+    basis = (dataset.n_items, plan, known, check_items.n_checks(connection, dataset))
     return sha256(repr(basis).encode()).hexdigest()
 
 
@@ -348,7 +350,7 @@ def _seen(
             )
         ).scalars()
     )
-    given = campaigns.positions_given(connection, dataset, reviewer)
+    given = check_items.checks_of(connection, dataset, reviewer)
     if planned is None:
         own |= given.keys()
     else:
@@ -452,7 +454,7 @@ def _twins(
 
     Items of tests, of which their person knows, have none.
     """
-    given = campaigns.positions_given(connection, dataset, reviewer)
+    given = check_items.checks_of(connection, dataset, reviewer)
     checks = {position for position, each in given.items() if not each.attempt}
     last = next((position for position in order if position not in given), None)
     twins = {}

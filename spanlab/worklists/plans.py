@@ -6,20 +6,31 @@ from collections.abc import Sequence
 from datetime import datetime
 from operator import attrgetter
 
-from sqlalchemy import Connection, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, case, false, func, or_, select
 
 from spanlab.schema import (
     AnnotatorKind,
+    AssignedShare,
     DatasetSettings,
     DatasetSummary,
     Permission,
     Status,
 )
 from spanlab.schema.progress import FinishedItem, PersonProgress, PlanProgress
-from spanlab.storage import Store, assignment, blind, reservations
-from spanlab.storage.catalog import DatasetRow, annotators_of, change_settings, find, settings_of
+from spanlab.storage import Store
+from spanlab.storage.assignment import is_check, is_planned, n_dealt, over_items
+from spanlab.storage.catalog import (
+    AnnotatorRow,
+    DatasetRow,
+    annotators_of,
+    change_settings,
+    find,
+    settings_of,
+)
 from spanlab.storage.items import position_of
 from spanlab.storage.tables import annotated, annotators, items, operations, queue_values
+from spanlab.worklists import reservations
+from spanlab.worklists.selection import is_of_share
 
 
 def plan_of(store: Store, summary: DatasetSummary) -> PlanProgress | None:
@@ -52,9 +63,9 @@ def _progress(
     by_name = annotators_of(connection, dataset.id)
     reviewed = (name for name, row in by_name.items() if row.kind is AnnotatorKind.PERSON)
     people = dict.fromkeys((*settings.assigned_to, *reviewed))
-    reached = tuple(assignment.part_of(connection, dataset, settings, name) for name in people)
+    reached = tuple(part_of(connection, dataset, settings, name) for name in people)
     per_item = settings.overlap
-    planned = assignment.is_planned(connection, dataset, settings)
+    planned = is_planned(connection, dataset, settings)
     if settings.assigned_to:
         per_item = min(per_item, len(settings.assigned_to))
     if settings.assigned_to and not settings.returned:
@@ -62,13 +73,11 @@ def _progress(
     else:
         n_people = queue_values.c.n_people
         counted = case((n_people < per_item, n_people), else_=per_item)
-        summed = assignment.over_items(dataset, func.sum(counted)).where(planned)
+        summed = over_items(dataset, func.sum(counted)).where(planned)
         done = connection.execute(summed).scalar_one() or 0
     n_items = dataset.n_items
     if settings.known:
-        n_items = connection.execute(
-            assignment.over_items(dataset, func.count()).where(planned)
-        ).scalar_one()
+        n_items = connection.execute(over_items(dataset, func.count()).where(planned)).scalar_one()
     return PlanProgress(n_items * per_item, done, reached)
 
 
@@ -82,13 +91,76 @@ def part(store: Store, dataset: str, person: str) -> PersonProgress | None:
         store.require(Permission.READ, dataset)
     with store.reading(dataset, person) as (connection, row, _):
         settings = settings_of(connection, dataset)
-        return assignment.part_of(connection, row, settings, person) if settings.overlap else None
+        return part_of(connection, row, settings, person) if settings.overlap else None
 
 
-def n_undecided(store: Store, dataset: str, person: str) -> int:
-    """Return how many items a person has still to decide: of their part of a plan, or all."""
-    with store.reading(dataset, person) as (connection, row, _):
-        return blind.n_undecided(connection, row, person)
+def part_of(
+    connection: Connection, dataset: DatasetRow, settings: DatasetSettings, name: str
+) -> PersonProgress:
+    """Count what a plan gives to one person: a share, or what too few others have."""
+    annotator = annotators_of(connection, dataset.id).get(name)
+    everybody: Sequence[str] = settings.assigned_to
+    is_away = name in settings.away
+    share = settings.share_of(name)
+    planned = is_own = is_planned(connection, dataset, settings)
+    if share is not None:
+        is_own = and_(planned, is_of_share(dataset, share))
+    elif name in everybody:  # those of their share that they have finished stay theirs
+        old_share = AssignedShare(everybody.index(name), len(everybody), settings.overlap)
+        is_own = and_(planned, is_of_share(dataset, old_share))
+    elif everybody:
+        is_own = false()
+    elif not is_away:
+        n_held = reservations.held_by_others(dataset, name, queue_values.c.position)
+        is_own = and_(planned, queue_values.c.n_people + n_held < settings.overlap)
+
+    def count(condition: ColumnElement[bool]) -> int:
+        counting = over_items(dataset, func.count()).where(condition)
+        return int(connection.execute(counting).scalar_one())
+
+    if share is not None and settings.returned:
+        taken = queue_values.c.n_people >= min(settings.overlap, len(everybody))
+        assigned = count(is_own & ~(taken & ~_is_annotated(dataset, annotator)))
+    elif share is not None and not share.away:  # only check items are counted one by one
+        assigned = share.size(n_dealt(connection, dataset))
+        if settings.known:
+            known = is_check(connection, dataset, queue_values.c.position)
+            dealt = queue_values.c.turn.is_not(None)
+            assigned -= count(known & dealt & is_of_share(dataset, share))
+    else:
+        assigned = count(is_own)
+    # All else is counted over what the person has annotated.
+    mine = (
+        over_items(dataset, annotated.c.status, func.count(), func.sum(case((is_own, 1), else_=0)))
+        .join(
+            annotated,
+            (annotated.c.dataset_id == dataset.id)
+            & (annotated.c.position == queue_values.c.position),
+        )
+        .where(planned, annotated.c.annotator_id == (-1 if annotator is None else annotator.id))
+        .group_by(annotated.c.status)
+    )
+    counts = {Status(status): (n, n_given) for status, n, n_given in connection.execute(mine)}
+    (done, done_given), (skipped, skipped_given) = (
+        counts.get(status, (0, 0)) for status in (Status.DONE, Status.SKIPPED)
+    )
+    if everybody and name not in everybody:
+        return PersonProgress(name, beyond=done)
+    if is_away:
+        return PersonProgress(name, done_given, done=done_given, beyond=done - done_given)
+    if not everybody:  # who has finished or skipped an item was given it
+        assigned += done - done_given + skipped - skipped_given
+        done_given, skipped_given = done, skipped
+    beyond = done - done_given
+    return PersonProgress(name, assigned, done=done_given, skipped=skipped_given, beyond=beyond)
+
+
+def _is_annotated(dataset: DatasetRow, annotator: AnnotatorRow | None) -> ColumnElement[bool]:
+    """Return the condition that somebody has annotated an item."""
+    at = annotated.c.position == queue_values.c.position
+    by = annotated.c.annotator_id == (-1 if annotator is None else annotator.id)
+    own = select(annotated.c.position).where(annotated.c.dataset_id == dataset.id, at, by)
+    return own.correlate(queue_values).exists()
 
 
 def reserve(

@@ -34,15 +34,14 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.sql.visitors import iterate
 
-from spanlab.schema import AnnotatorKind, QueueCursor, QueuePlace, QueueQuery, Status
+from spanlab.schema import AnnotatorKind, AssignedShare, QueueCursor, QueuePlace, QueueQuery, Status
 from spanlab.storage import search
-from spanlab.storage.assignment import is_of_share
-from spanlab.storage.campaigns import is_check
+from spanlab.storage.assignment import is_check
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, settings_of
 from spanlab.storage.items import read_at
-from spanlab.storage.reservations import held_by_others
 from spanlab.storage.search import RowRange
-from spanlab.storage.tables import annotated, items, queue_items, queue_values
+from spanlab.storage.tables import annotated, annotators, items, queue_items, queue_values
+from spanlab.worklists.reservations import held_by_others, people_with
 
 # What the JSON of an annotation has: no text in it can, as its quotation marks are escaped.
 CALLED_HALLUCINATED = annotated.c.json.contains('"answer_hallucinated":true', autoescape=True)
@@ -406,3 +405,27 @@ def _has_status(table: FromClause, status: Status) -> Condition:
     if status is Status.NOT_ANNOTATED:
         return func.coalesce(stored, status.value) == status.value
     return stored == status.value
+
+
+def is_of_share(
+    dataset: DatasetRow, share: AssignedShare, values: FromClause = queue_values
+) -> ColumnElement[bool]:
+    """Return the condition that an item is of this share: ``AssignedShare.has`` in SQL.
+
+    ``values`` is the table ``queue_values``, or an alias of it.
+    """
+    back, position = share.steps_back, values.c.position
+    turn: ColumnElement[int] = func.coalesce(values.c.turn, position)
+    step = case(dict(enumerate(back)), value=(turn // share.people) % len(back))
+
+    def rank(number: int) -> ColumnElement[int]:
+        return (number - turn % share.people + share.people) * step % share.people
+
+    reached: ColumnElement[int] = rank(share.number)
+    for number, name in share.away:
+        finished = people_with(dataset, Status.DONE).where(
+            annotated.c.position == position, annotators.c.name == name
+        )
+        is_free = and_(rank(number) < rank(share.number), ~finished.correlate(values).exists())
+        reached = reached - case((is_free, 1), else_=0)
+    return reached < share.each

@@ -7,7 +7,7 @@ import pytest
 from spanlab.base.errors import UsageError
 from spanlab.base.names import alike, check_typed
 from spanlab.schema import AnnotatorKind
-from spanlab.storage.blind import check_reviewer
+from spanlab.storage.annotators import check_reviewer
 
 ALIKE = {
     "Cyrillic capital": ("Ben", "\u0412en"),

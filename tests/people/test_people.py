@@ -30,7 +30,7 @@ from spanlab.review.writes import AddedEvidence, add_evidence
 from spanlab.schema import ADJUDICATED, Annotation, AnnotatorKind, Item, Record, Role, Span
 from spanlab.storage import Store
 from spanlab.storage.datasets import copy_as_gold, summary_of
-from spanlab.worklists import check_items, entrances, plans
+from spanlab.worklists import check_items, entrances, plans, sight
 
 ANSWER = "0123456789"
 TODAY = date(2026, 3, 20)
@@ -260,7 +260,7 @@ def test_who_does_not_review_sees_all_and_who_does_when_all_is_decided(store: St
     _mark(store, "item 0", "Ada", 0, 4)
 
     def shown(name: str) -> set[str]:
-        record = store.seen_by("d", name).record("d", "item 0")
+        record = sight.seen_by(store, "d", name).record("d", "item 0")
         return {annotation.annotator for annotation in record.annotations}
 
     _mark(store, "item 1", "Ben", 0, 4)

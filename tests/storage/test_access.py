@@ -28,7 +28,7 @@ from spanlab.schema import (
 )
 from spanlab.storage import Store, api_jobs
 from spanlab.storage.access import _LOG_OPENED, rewrite_log
-from spanlab.worklists import check_items, drawing, entrances, looks, paging, plans
+from spanlab.worklists import check_items, drawing, entrances, looks, paging, plans, sight
 from spanlab.worklists.entrances import Entrance
 
 MakeRecord = Callable[..., Record]
@@ -84,8 +84,8 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "labels": (_SEE, lambda store, name: store.labels(name)),
     "review": (_SEE, lambda store, name: store.review(name, "a", "Anna")),
     "sight": (_READ, lambda store, name: store.sight(name)),
-    "seen_by": (_READ, lambda store, name: store.seen_by(name, "Anna")),
-    "plans.n_undecided": (_SEE, lambda store, name: plans.n_undecided(store, name, "Anna")),
+    "sight.seen_by": (_READ, lambda store, name: sight.seen_by(store, name, "Anna")),
+    "sight.n_undecided": (_SEE, lambda store, name: sight.n_undecided(store, name, "Anna")),
     "own_name": (_SEE, lambda store, name: store.own_name(name)),
     "plans.n_held": (_SEE, lambda store, name: plans.n_held(store, name, "Anna")),
     "check_items.given_to": (_READ, lambda store, name: check_items.given_to(store, name, "Anna")),
@@ -259,9 +259,9 @@ def test_who_reviews_blind_sees_nothing_of_others_however_they_ask(
     (summary,) = anna.datasets()
     assert summary.annotators == ()
     with pytest.raises(AccessError, match="blind here"):
-        anna.seen_by("ours", "Ben")
+        sight.seen_by(anna, "ours", "Ben")
     blind = anna.acting_as(anna.actor, hides=True)
-    assert blind.seen_by("ours", "Ben").record("ours", "a").annotations == ()
+    assert sight.seen_by(blind, "ours", "Ben").record("ours", "a").annotations == ()
     assert blind.record("ours", "a").annotations == ()
     assert blind.review("ours", "a", "Anna").record.annotations == ()
     assert next(iter(blind.records("ours"))).annotations == ()

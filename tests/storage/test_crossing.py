@@ -70,7 +70,7 @@ from spanlab.storage import Store, api_jobs
 from spanlab.storage.datasets import copy_as_gold, rename_annotator
 from spanlab.systems.safe.results import reasoning_results
 from spanlab.systems.veritrail.stages import error_stages
-from spanlab.worklists import plans
+from spanlab.worklists import plans, sight
 
 SECRET = "SECRET"  # what others said of the dataset that Anna is in
 ELSEWHERE = "ELSEWHERE"  # what is in no place of hers
@@ -267,7 +267,9 @@ BLIND: dict[str, Attempt] = {  # beside these, an annotator who reviews blind
     "orders by what others said": _table(order="disagreement"),
     "reads traces past the editor": lambda mine: traces.traced_annotation(mine, "ours", "a", BEN),
     "reads the record": lambda mine: open_record(mine, "ours", "a"),
-    "reads as Ben in a store for Ben": lambda mine: mine.seen_by("ours", BEN).record("ours", "a"),
+    "reads as Ben in a store for Ben": lambda mine: sight.seen_by(mine, "ours", BEN).record(
+        "ours", "a"
+    ),
     "reads labels": lambda mine: review.labels(mine, "ours", QueueQuery(reviewer="Anna")),
     "reads who has finished what": lambda mine: plans.finished(mine, "ours"),
     "reads how far others are with the plan": lambda mine: plans.plan(mine, "ours"),

@@ -14,7 +14,7 @@ from spanlab.oplog.operations import FinishItem, SentOperation, SetStatus
 from spanlab.review import queue as review
 from spanlab.schema import Annotation, AnnotatorKind, KnownAnswers, QueueQuery, Record, Status
 from spanlab.storage import Store
-from spanlab.storage.tables import datasets, known_given, queue_items, queues, reservations
+from spanlab.storage.tables import checks_given, datasets, queue_items, queues, reservations
 from spanlab.worklists import check_items, drawing, paging, plans
 
 MakeRecord = Callable[..., Record]
@@ -202,7 +202,7 @@ def test_what_was_seen_before_there_were_lists_stands_first(
     with store.database.writing() as connection:
         dataset = connection.execute(select(datasets.c.id)).scalar_one()
         given = {"dataset_id": dataset, "reviewer": "Ben", "attempt": 0, "position": 2, "after": 15}
-        connection.execute(insert(known_given), given)
+        connection.execute(insert(checks_given), given)
     assert list(_drawn(store, "Ben"))[:4] == ["item 3", "item 9", "known 2", "item 12"]
     names = list(_drawn(store))
     assert names[:3] == ["item 3", "item 9", "item 12"]
@@ -293,7 +293,7 @@ def test_where_check_items_stand_follows_from_nothing_that_is_known(
     for _ in range(4):
         patterns.add(tuple(_known_in(list(_drawn(store)))))
         with store.database.writing() as connection:
-            for table in (queues, queue_items, known_given):
+            for table in (queues, queue_items, checks_given):
                 connection.execute(delete(table))
     assert len(patterns) > 1
 

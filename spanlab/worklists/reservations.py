@@ -14,23 +14,22 @@ from sqlalchemy import (
     literal,
     select,
     union,
-    update,
 )
 
 from spanlab.schema import AnnotatorKind, Status
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.engine import insert_or_replace
 from spanlab.storage.items import lock
+from spanlab.storage.reviews import LEASE
 from spanlab.storage.tables import (
     annotated,
     annotators,
-    known_given,
+    checks_given,
     queue_items,
     reservations,
 )
 
 _OF_PERSON = ("dataset_id", "reviewer", "position")
-LEASE = 3600.0  # seconds after which an item is offered to others if nothing is written to it
 
 
 def reserve(
@@ -68,10 +67,10 @@ def holders_of_check(
     Everybody gets a check item, and none is reserved. What is told of one is told of its twin, so
     that it can be opened when that can; empty in a test. None for an item that is no check item.
     """
-    key = [known_given.c[name] == queue_items.c[name] for name in _OF_PERSON]
-    at = (known_given.c.position == position, known_given.c.reviewer == reviewer)
-    given = select(queue_items.c.twin).select_from(known_given.outerjoin(queue_items, and_(*key)))
-    row = connection.execute(given.where(known_given.c.dataset_id == dataset.id, *at)).first()
+    key = [checks_given.c[name] == queue_items.c[name] for name in _OF_PERSON]
+    at = (checks_given.c.position == position, checks_given.c.reviewer == reviewer)
+    given = select(queue_items.c.twin).select_from(checks_given.outerjoin(queue_items, and_(*key)))
+    row = connection.execute(given.where(checks_given.c.dataset_id == dataset.id, *at)).first()
     if row is None:
         return None
     holders = () if row.twin is None else _others_with(connection, dataset, row.twin, reviewer)
@@ -97,19 +96,6 @@ def has_reserved(connection: Connection, dataset: DatasetRow, position: int, rev
         reservations.c.until > time.time() + LEASE / 2,
     )
     return connection.execute(own).first() is not None
-
-
-def renew(connection: Connection, dataset: DatasetRow, position: int, reviewer: str) -> None:
-    """Extend a reservation to a full lease, if there is one: the reviewer is at work."""
-    connection.execute(
-        update(reservations)
-        .where(
-            reservations.c.dataset_id == dataset.id,
-            reservations.c.position == position,
-            reservations.c.reviewer == reviewer,
-        )
-        .values(until=time.time() + LEASE)
-    )
 
 
 def release(connection: Connection, dataset: DatasetRow, reviewer: str) -> None:
