@@ -1,4 +1,4 @@
-"""People in a campaign: the test before they begin, and the items of somebody who leaves."""
+"""People in a campaign: the test before they begin, the items they may write to, and who leaves."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from spanlab.storage.datasets import summary_of
 from spanlab.worklists import check_items, drawing, entrances, plans
 from spanlab.worklists.check_items import CheckItem, CheckItems
 from spanlab.worklists.entrances import Entrance
+from spanlab.worklists.names import handle_of
 
 
 @dataclass(frozen=True)
@@ -186,6 +187,49 @@ def begin_test(store: Store, dataset: str, person: str) -> None:
 def let_in(store: Store, dataset: str, person: str) -> None:
     """Let somebody work on a dataset without a test, or after one that they have not passed."""
     entrances.enter(store, dataset, Entrance(person, 0, None, passed=True, at=datetime.now(UTC)))
+
+
+def prepare_queue(
+    store: Store, dataset: str, person: str, sample: Sequence[str] = (), *, anew: bool = True
+) -> None:
+    """Draw a person's own list of items, or what is to be drawn of it, if they may begin.
+
+    Args:
+        store: the annotation database.
+        dataset: its name; nothing is done where people have no lists.
+        person: whose list it is.
+        sample: ids of items that the list is to have in any case: those of a measurement.
+        anew: look also whether all of these are there, which takes longer than whether there is
+            anything to be drawn.
+    """
+    settings = store.settings(dataset)
+    if not settings.has_lists or (not anew and drawing.is_drawn(store, dataset, person)):
+        return
+    if entrance_of(store, dataset, person, settings).stage == "open":
+        drawing.draw(store, dataset, person, sample)
+
+
+def check_may_write(store: Store, dataset: str, person: str, item: str) -> None:
+    """Check that a person may write to an item, whatever it is: marks, notes, states, evidence.
+
+    Where people have lists these are the items of the person's own, before and during a test those
+    of the test alone.
+
+    Raises:
+        UsageError: there is a test before.
+        NotFoundError: there is no such dataset, or no such item for this person.
+    """
+    settings = store.settings(dataset)
+    if not settings.has_lists:
+        return
+    state = entrance_of(store, dataset, person, settings)
+    # A test that has come to an end may still be corrected: what counts is judged already.
+    if any(answer.item_id == item for answer in check_items_of(store, dataset, person).tests):
+        return
+    if state.stage != "open":
+        raise UsageError("this dataset has a test before anybody begins: open Review to do it")
+    prepare_queue(store, dataset, person)
+    handle_of(store, dataset, person, item)
 
 
 def describe_leaving(store: Store, dataset: str, person: str) -> str:

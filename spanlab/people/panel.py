@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from spanlab.base.errors import StoreError
-from spanlab.people.own_lists import item_names
 from spanlab.ui.common import link, plain, store
 from spanlab.ui.session import session_reviewer
+from spanlab.worklists.names import item_names
 
 
 def link_to_item(dataset: str, item: str, label: str) -> None:

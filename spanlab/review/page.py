@@ -19,10 +19,10 @@ from spanlab.people.entrance import (
     begin_test,
     entrance_of,
     has_only_tested,
+    prepare_queue,
     test_in_words,
     tested_items,
 )
-from spanlab.people.own_lists import item_names, prepare_queue
 from spanlab.review import queue as review
 from spanlab.review import span_editor
 from spanlab.review.queue_panel import (
@@ -40,6 +40,7 @@ from spanlab.schema import (
 from spanlab.ui import common
 from spanlab.ui.messages import errors_shown, show_error, show_news, tell_after_rerun
 from spanlab.ui.session import ask_reviewer
+from spanlab.worklists.names import item_names
 
 _NEXT = ("Campaign", "Compare", "Export")  # pages for who has decided all items
 _ITEM = "item"  # query parameter: the URL leads back to the same item

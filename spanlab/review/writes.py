@@ -14,9 +14,10 @@ from spanlab.base.runtime import submit
 from spanlab.base.settings import Settings
 from spanlab.oplog.operations import Operation, SentOperation, SetStatus
 from spanlab.output.notices import notify
-from spanlab.people.own_lists import check_may_write, item_names, prepare_queue
+from spanlab.people.entrance import check_may_write, prepare_queue
 from spanlab.schema import BY_HAND, Annotation, Item, Name, Passage, Retrieval, Status, joined
 from spanlab.storage import Store
+from spanlab.worklists.names import item_names
 
 _LARGEST = 2**53 - 1  # of the numbers that JavaScript counts without gaps
 

@@ -23,15 +23,16 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, and_, delete, func, select, update
+from sqlalchemy import Connection, Select, delete, func, select, update
 
-from spanlab.base.errors import NotFoundError, UsageError
+from spanlab.base.errors import UsageError
 from spanlab.schema import DatasetSettings, QueueCursor, QueueQuery, Status
-from spanlab.storage import Store, assignment
+from spanlab.storage import Store
+from spanlab.storage.assignment import deal, rows_of
 from spanlab.storage.catalog import DatasetRow, annotators_of, settings_of
 from spanlab.storage.engine import insert_new, insert_rows
-from spanlab.storage.items import id_at, position_of
-from spanlab.storage.tables import annotated, items, queue_items, queues
+from spanlab.storage.items import id_at
+from spanlab.storage.tables import annotated, queue_items, queues
 from spanlab.worklists import check_items
 from spanlab.worklists.plans import part_of
 from spanlab.worklists.reservations import reserve
@@ -88,7 +89,7 @@ def draw(store: Store, dataset: str, person: str, sample: Sequence[str] = ()) ->
 def _is_drawn(
     connection: Connection, dataset: DatasetRow, reviewer: str, others: Collection[int] = ()
 ) -> bool:
-    stored = select(queues.c.basis).where(*_of(queues, dataset, reviewer))
+    stored = select(queues.c.basis).where(*rows_of(queues, dataset, reviewer))
     basis = connection.execute(stored).scalar_one_or_none()
     if basis != _basis(connection, dataset):
         return False
@@ -101,7 +102,7 @@ def _draw(
     n_before, secret = _begin(connection, dataset, reviewer)
     if _is_drawn(connection, dataset, reviewer, others):
         return
-    assignment.deal(connection, dataset)
+    deal(connection, dataset)
     settings = settings_of(connection, dataset.name)
     planned = dict.fromkeys((*_planned(connection, dataset, settings, reviewer), *others))
     whole = grows(settings) or n_before is None
@@ -132,7 +133,7 @@ def _draw(
     check_items.give(connection, dataset, reviewer, [at for at in rest if at in pool])
     _write(connection, dataset, reviewer, [*seen, *rest])
     values = {"basis": _basis(connection, dataset), "n_before": n_before}
-    connection.execute(update(queues).where(*_of(queues, dataset, reviewer)).values(values))
+    connection.execute(update(queues).where(*rows_of(queues, dataset, reviewer)).values(values))
 
 
 def _rate(settings: DatasetSettings) -> Fraction:
@@ -171,7 +172,9 @@ def _draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) -
         return None
     state = _begin(connection, dataset, reviewer)
     is_given = check_items.is_given(dataset, reviewer, queue_items.c.position)
-    others = select(queue_items.c.position).where(*_of(queue_items, dataset, reviewer), ~is_given)
+    others = select(queue_items.c.position).where(
+        *rows_of(queue_items, dataset, reviewer), ~is_given
+    )
     n_others = _count(connection, others) - (state.n_before or 0)
     given = check_items.checks_of(connection, dataset, reviewer)
     n_given = sum(not each.attempt for each in given.values())
@@ -205,7 +208,7 @@ def n_left(store: Store, dataset: str, person: str) -> int:
 def _n_to_come(connection: Connection, dataset: DatasetRow, query: QueueQuery) -> int:
     """Return by how many items a list will grow, if its person takes all that is free now."""
     settings, reviewer = settings_of(connection, dataset.name), query.reviewer
-    listed = select(queues.c.n_before, queues.c.secret).where(*_of(queues, dataset, reviewer))
+    listed = select(queues.c.n_before, queues.c.secret).where(*rows_of(queues, dataset, reviewer))
     own = connection.execute(listed).first()
     part = part_of(connection, dataset, settings, reviewer)
     if own is None or part.assigned is None:
@@ -243,62 +246,10 @@ def give_test(store: Store, dataset: str, person: str, attempt: int, n_items: in
         _write(connection, row, person, [*_handles(connection, row, person), *test])
 
 
-def item_of(store: Store, dataset: str, person: str, handle: str) -> str:
-    """Return the id of the item that a person's browser calls so.
-
-    Raises:
-        NotFoundError: none in the person's list is called so.
-    """
-    is_there = and_(
-        items.c.dataset_id == queue_items.c.dataset_id, items.c.position == queue_items.c.position
-    )
-    named = select(items.c.item_id).join_from(queue_items, items, is_there)
-    with store.reading(dataset, person) as (connection, row, _):
-        where = (*_of(queue_items, row, person), queue_items.c.handle == handle)
-        return _only(connection, named.where(*where), row, handle)
-
-
-def handle_of(store: Store, dataset: str, person: str, item_id: str) -> str:
-    """Return what a person's browser calls an item.
-
-    Raises:
-        NotFoundError: the item is not in the person's list.
-    """
-    with store.reading(dataset, person) as (connection, row, _):
-        position = position_of(connection, row, item_id)
-        where = (*_of(queue_items, row, person), queue_items.c.position == position)
-        return _only(connection, select(queue_items.c.handle).where(*where), row, item_id)
-
-
-def _only(connection: Connection, query: Select[tuple[str]], dataset: DatasetRow, name: str) -> str:
-    """Return what a query finds of the item that somebody calls so."""
-    found = connection.execute(query).scalar_one_or_none()
-    if found is None:
-        raise NotFoundError(f"the dataset {dataset.name!r} has no item {name!r}")
-    return str(found)
-
-
 def counts(store: Store, dataset: str, person: str) -> dict[Status, int]:
     """Return how many items of a person's list are in each status under that person."""
     with store.reading(dataset, person) as (connection, row, _):
-        annotator = annotators_of(connection, row.id).get(person)
-        own = and_(
-            annotated.c.dataset_id == queue_items.c.dataset_id,
-            annotated.c.position == queue_items.c.position,
-            annotated.c.annotator_id == (-1 if annotator is None else annotator.id),
-        )
-        status = func.coalesce(annotated.c.status, Status.NOT_ANNOTATED.value)
-        rows = connection.execute(
-            select(status, func.count())
-            .select_from(queue_items.outerjoin(annotated, own))
-            .where(*_of(queue_items, row, person))
-            .group_by(status)
-        )
-        return {Status(name): n for name, n in rows}
-
-
-def _of(table: Table, dataset: DatasetRow, reviewer: str) -> list[ColumnElement[bool]]:
-    return [table.c.dataset_id == dataset.id, table.c.reviewer == reviewer]
+        return Selection(connection, row, QueueQuery(reviewer=person, listed=True)).counts()
 
 
 def _basis(connection: Connection, dataset: DatasetRow) -> str:
@@ -315,14 +266,14 @@ def _begin(connection: Connection, dataset: DatasetRow, reviewer: str) -> _ListS
     row = {"dataset_id": dataset.id, "reviewer": reviewer, "basis": ""}
     secret = secrets.token_hex(_SECRET_BYTES)
     connection.execute(insert_new(connection, queues), row | {"secret": secret})
-    own = select(queues.c.n_before, queues.c.secret).where(*_of(queues, dataset, reviewer))
+    own = select(queues.c.n_before, queues.c.secret).where(*rows_of(queues, dataset, reviewer))
     return _ListState(*connection.execute(own.with_for_update()).one())
 
 
 def _handles(connection: Connection, dataset: DatasetRow, reviewer: str) -> dict[int, str]:
     """Return the handles in a person's list by position, in its order."""
     columns = (queue_items.c.position, queue_items.c.handle)
-    listed = select(*columns).where(*_of(queue_items, dataset, reviewer))
+    listed = select(*columns).where(*rows_of(queue_items, dataset, reviewer))
     rows = connection.execute(listed.order_by(queue_items.c.place))
     return {row.position: row.handle for row in rows}
 
@@ -433,7 +384,7 @@ def _write(
     same = next(
         (n for n, (old, new) in enumerate(pairs) if old != new), min(len(handles), len(order))
     )
-    changed = (*_of(queue_items, dataset, reviewer), queue_items.c.place >= same)
+    changed = (*rows_of(queue_items, dataset, reviewer), queue_items.c.place >= same)
     connection.execute(delete(queue_items).where(*changed))
     taken, twins = set(handles.values()), _twins(connection, dataset, reviewer, order)
     rows = [
@@ -470,7 +421,7 @@ def _append(
     connection: Connection, dataset: DatasetRow, reviewer: str, position: int, twin: int | None
 ) -> None:
     """Store one more item at the end of a list, however long it is."""
-    own = _of(queue_items, dataset, reviewer)
+    own = rows_of(queue_items, dataset, reviewer)
     last = connection.execute(select(func.max(queue_items.c.place)).where(*own)).scalar()
     handle = _new_handle(set())
     while connection.execute(

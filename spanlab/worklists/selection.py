@@ -105,6 +105,12 @@ class Selection:
         n_before = self._count(self._is_beyond(place, forward=False)) if is_in else 0
         return QueuePlace(n_before + 1 if is_in else None, self._count())
 
+    def counts(self) -> dict[Status, int]:
+        """Return how many of the selected items are in each status under the reviewer."""
+        status = func.coalesce(_own.c.status, Status.NOT_ANNOTATED.value)
+        counted = self._select(status, func.count(), where=self._conditions()).group_by(status)
+        return {Status(name): n for name, n in self.connection.execute(counted)}
+
     def _count(self, *conditions: Condition) -> int:
         counted = self._select(func.count(), where=[*self._conditions(), *conditions])
         return int(self.connection.execute(counted).scalar_one())

@@ -29,7 +29,8 @@ from serving import PATIENCE, Server, patient
 from spanlab.people.entrance import change_checks
 from spanlab.schema import Annotation, AnnotatorKind, Record, Span
 from spanlab.storage import Store
-from spanlab.worklists import check_items, drawing
+from spanlab.worklists import check_items
+from spanlab.worklists.names import item_of
 
 pytestmark = pytest.mark.browser
 
@@ -290,7 +291,7 @@ def _lose_the_server(page: Page, server: Server) -> None:
 def _check_known(server: Server, watch: _Watch) -> None:
     """See that known items were among the others, and not at the beginning."""
     with Store.open(server.settings) as store:
-        items = [drawing.item_of(store, "ours", "Nora", name) for name in watch.walked]
+        items = [item_of(store, "ours", "Nora", name) for name in watch.walked]
         given = {item.item_id for item in check_items.given_to(store, "ours", "Nora").given}
     assert given == {item for item in items if item.startswith("known-")}
     assert len(given) > TEST

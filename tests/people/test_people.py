@@ -19,12 +19,12 @@ from spanlab.people.entrance import (
     begin_test,
     change_checks,
     check_items_of,
+    check_may_write,
     describe_leaving,
     entrance_of,
     let_in,
 )
 from spanlab.people.overview import done_by, oversee, remind_table
-from spanlab.people.own_lists import check_may_write
 from spanlab.review.adjudication import check_adjudicator
 from spanlab.review.writes import AddedEvidence, add_evidence
 from spanlab.schema import ADJUDICATED, Annotation, AnnotatorKind, Item, Record, Role, Span

@@ -30,6 +30,7 @@ from spanlab.storage import Store, api_jobs
 from spanlab.storage.access import _LOG_OPENED, rewrite_log
 from spanlab.worklists import check_items, drawing, entrances, looks, paging, plans, sight
 from spanlab.worklists.entrances import Entrance
+from spanlab.worklists.names import handle_of, item_of
 
 MakeRecord = Callable[..., Record]
 Call = Callable[[Store, str], object]
@@ -97,13 +98,13 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "drawing.is_drawn": (_SEE, lambda store, name: drawing.is_drawn(store, name, "Anna")),
     "drawing.draw_next": (_REVIEW, lambda store, name: drawing.draw_next(store, name, _ANNA)),
     "drawing.counts": (_SEE, lambda store, name: drawing.counts(store, name, "Anna")),
-    "drawing.item_of": (
+    "names.item_of": (
         _SEE,
-        lambda store, name: _unless_unlisted(drawing.item_of, store, name, "x"),
+        lambda store, name: _unless_unlisted(item_of, store, name, "x"),
     ),
-    "drawing.handle_of": (
+    "names.handle_of": (
         _SEE,
-        lambda store, name: _unless_unlisted(drawing.handle_of, store, name, "a"),
+        lambda store, name: _unless_unlisted(handle_of, store, name, "a"),
     ),
     "drawing.give_test": (
         _REVIEW,

@@ -26,6 +26,7 @@ from spanlab.schema.memory import MemoryEntry
 from spanlab.storage import Store
 from spanlab.worklists import check_items, drawing, entrances, paging, plans
 from spanlab.worklists.entrances import Entrance
+from spanlab.worklists.names import handle_of
 
 MakeRecord = Callable[..., Record]
 _STORED = Path(__file__).parent / "stored" / "spanlab-0016.db.gz"
@@ -107,7 +108,7 @@ def _everything(settings: Settings) -> object:
             [(entrances.entered(store, name), entrances.readings(store, name)) for name in names],
             [check_items.given_to(store, name, "Zoe") for name in names],
             [
-                drawing.handle_of(store, "d", "Zoe", item.item_id)
+                handle_of(store, "d", "Zoe", item.item_id)
                 for item in check_items.given_to(store, "d", "Zoe").given
             ],
             [

@@ -16,6 +16,7 @@ from spanlab.schema import Annotation, AnnotatorKind, KnownAnswers, QueueQuery, 
 from spanlab.storage import Store
 from spanlab.storage.tables import checks_given, datasets, queue_items, queues, reservations
 from spanlab.worklists import check_items, drawing, paging, plans
+from spanlab.worklists.names import handle_of, item_of
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -44,7 +45,7 @@ def _drawn(store: Store, person: str = "Ada") -> dict[str, str]:
     """Draw a list, and return what its browser calls each item, in the list's order."""
     drawing.draw(store, "d", person)
     names = _listed(store, QueueQuery(reviewer=person, listed=True, limit=1000))
-    return {name: drawing.handle_of(store, "d", person, name) for name in names}
+    return {name: handle_of(store, "d", person, name) for name in names}
 
 
 def _decide(store: Store, item: str, person: str = "Ada", *, skip: bool = False) -> None:
@@ -77,7 +78,7 @@ def test_a_list_has_known_items_at_fixed_places_among_a_persons_part(
     assert not set(drawn.values()) & set(_drawn(store, "Ben").values())
     assert _drawn(store) == drawn
     for name in (next(name for name in names if name.startswith("known")), "item 7"):
-        assert drawing.item_of(store, "d", "Ada", drawn[name]) == name
+        assert item_of(store, "d", "Ada", drawn[name]) == name
         assert paging.standing(store, "d", ADA, name).number == names.index(name) + 1
     for step in (1, -1):
         walked = [names[0] if step > 0 else names[-1]]
@@ -86,9 +87,9 @@ def test_a_list_has_known_items_at_fixed_places_among_a_persons_part(
         assert walked[::step] == names
     outside = next(f"known {n}" for n in range(20) if f"known {n}" not in names)
     for ask in (
-        lambda: drawing.item_of(store, "d", "Ada", "known 0"),
-        lambda: drawing.item_of(store, "d", "Ada", drawing.handle_of(store, "d", "Ben", "item 7")),
-        lambda: drawing.handle_of(store, "d", "Ada", outside),
+        lambda: item_of(store, "d", "Ada", "known 0"),
+        lambda: item_of(store, "d", "Ada", handle_of(store, "d", "Ben", "item 7")),
+        lambda: handle_of(store, "d", "Ada", outside),
         lambda: paging.standing(store, "d", ADA, outside),
         lambda: paging.neighbour(store, "d", ADA, outside),
     ):

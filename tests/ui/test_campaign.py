@@ -15,9 +15,8 @@ from streamlit.testing.v1 import AppTest
 from spanlab.base.errors import UsageError
 from spanlab.measure.sample import plan_measurement
 from spanlab.oplog.operations import OPERATION, FinishItem, SentOperation
-from spanlab.people.entrance import begin_test, change_checks, entrance_of
+from spanlab.people.entrance import begin_test, change_checks, check_may_write, entrance_of
 from spanlab.people.overview import oversee
-from spanlab.people.own_lists import check_may_write
 from spanlab.review.span_editor import EditorMessage, ReviewQueue, exchange
 from spanlab.review.span_editor.payload import EvidenceSent, ItemsWanted, TraceWanted
 from spanlab.schema import (
@@ -33,6 +32,7 @@ from spanlab.schema import (
 from spanlab.schema.progress import FinishedItem
 from spanlab.storage import Store
 from spanlab.worklists import drawing, entrances, paging, plans
+from spanlab.worklists.names import handle_of, item_of
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "The tower was built in 1887 and is 330 metres tall."
@@ -62,7 +62,7 @@ def _done(store: Store, item: str, person: str) -> None:
 
 def _names(store: Store, person: str, items: Iterable[str]) -> dict[str, str]:
     """What a person's browser calls items."""
-    return {item: drawing.handle_of(store, "d", person, item) for item in items}
+    return {item: handle_of(store, "d", person, item) for item in items}
 
 
 def test_nothing_in_a_frame_tells_a_known_item_from_others(bridges: Store) -> None:
@@ -93,8 +93,8 @@ def test_nothing_in_a_frame_tells_a_known_item_from_others(bridges: Store) -> No
         assert exchange(bridges, place, here).json["near"] == answer["near"]
         walked.append(name)
         name = answer["near"][name]["next"]
-        _done(bridges, drawing.item_of(bridges, "d", "Ada", walked[-1]), "Ada")
-    items = [drawing.item_of(bridges, "d", "Ada", name) for name in walked]
+        _done(bridges, item_of(bridges, "d", "Ada", walked[-1]), "Ada")
+    items = [item_of(bridges, "d", "Ada", name) for name in walked]
     known = [item for item in items if item.startswith("k")]
     assert len(items) == len(set(items)) == 10 + len(known)
     assert 2 <= len(known) <= 4
@@ -126,7 +126,7 @@ def test_an_item_out_of_ones_list_is_like_one_that_is_not_there(bridges: Store) 
     place = ReviewQueue("d", QueueQuery(reviewer="Ada", blind=True, listed=True), None)
     exchange(bridges, place, EditorMessage())
     drawing.draw(bridges, "d", "Ben")
-    own = {drawing.item_of(bridges, "d", "Ada", name) for name in _listed(bridges, "Ada")}
+    own = {item_of(bridges, "d", "Ada", name) for name in _listed(bridges, "Ada")}
     not_given = next(f"k{n:02}" for n in range(10) if f"k{n:02}" not in own)
     of_ben = next(name for name in _listed(bridges, "Ben"))
 

@@ -39,10 +39,10 @@ from trace_homes import KEYS, living
 from spanlab import load
 from spanlab.oplog.operations import FinishItem, SentOperation
 from spanlab.people import logins
-from spanlab.people.own_lists import item_names
 from spanlab.review.span_editor import EditorMessage, ReviewQueue, exchange
 from spanlab.schema import QueueQuery
 from spanlab.storage import Store
+from spanlab.worklists.names import item_names
 
 ROOT = Path(__file__).resolve().parents[2]
 PHOENIX = "http://localhost:6006"  # as the README names it

@@ -12,8 +12,7 @@ import pytest
 from spanlab.base.errors import NotFoundError
 from spanlab.base.settings import Settings
 from spanlab.oplog.operations import FinishItem, SentOperation, SetStatus
-from spanlab.people.entrance import begin_test, entrance_of
-from spanlab.people.own_lists import check_may_write, prepare_queue
+from spanlab.people.entrance import begin_test, check_may_write, entrance_of, prepare_queue
 from spanlab.review import queue as review
 from spanlab.schema import (
     Annotation,
@@ -26,7 +25,8 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import Store
-from spanlab.worklists import drawing, paging, plans
+from spanlab.worklists import paging, plans
+from spanlab.worklists.names import handle_of, item_of
 
 PEOPLE = ("Ada", "Ben", "Cleo")
 ANSWER = "The tower was built in 1887."
@@ -141,12 +141,12 @@ class _Campaign:
             assert len(order) == len(set(order))
             prepare_queue(self.store, self.name, person)
             assert self.listed(person) == order
-            handles = [drawing.handle_of(self.store, self.name, person, item) for item in order]
-            found = [drawing.item_of(self.store, self.name, person, handle) for handle in handles]
+            handles = [handle_of(self.store, self.name, person, item) for item in order]
+            found = [item_of(self.store, self.name, person, handle) for handle in handles]
             assert found == order
             for outside in set(NAMES) - set(order):
                 with pytest.raises(NotFoundError, match="has no item"):
-                    drawing.handle_of(self.store, self.name, person, outside)
+                    handle_of(self.store, self.name, person, outside)
             part = None if plan is None else plan.of(person)
             assert part is None or not part.left
             if self.settings.known:  # what others have now is in the list, and not left to do

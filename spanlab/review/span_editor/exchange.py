@@ -17,7 +17,7 @@ from pydantic import JsonValue
 
 from spanlab.base.errors import SpanlabError
 from spanlab.oplog.operations import Review
-from spanlab.people.own_lists import ItemNames, item_names, prepare_queue
+from spanlab.people.entrance import prepare_queue
 from spanlab.review import queue as review
 from spanlab.review import traces
 from spanlab.review.span_editor.payload import (
@@ -34,6 +34,7 @@ from spanlab.review.writes import AddedEvidence, add_evidence, apply_writes
 from spanlab.schema import QueueQuery, Status
 from spanlab.storage.store import Store
 from spanlab.worklists import entrances
+from spanlab.worklists.names import ItemNames, item_names
 
 _OWN_ORDERS: Final = ("import", "status", "passages")  # the others tell what others said
 
