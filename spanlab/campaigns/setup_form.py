@@ -25,9 +25,9 @@ from spanlab.schema import (
     LABEL_SETS,
     AnnotatorKind,
     BlindRule,
+    CheckRules,
     DatasetSettings,
     DatasetSummary,
-    KnownAnswers,
     UndecidedRule,
 )
 from spanlab.ui.common import plain, store
@@ -244,9 +244,9 @@ def _draw_checks(summary: DatasetSummary) -> None:
             _say_saved(summary, "Check items")
 
 
-def _ask_checks(summary: DatasetSummary) -> KnownAnswers:
+def _ask_checks(summary: DatasetSummary) -> CheckRules:
     usual = usual_labels(summary)
-    rules = summary.settings.known or KnownAnswers(labels=usual)
+    rules = summary.settings.known or CheckRules(labels=usual)
     gold = (*summary.names_of(AnnotatorKind.GOLD), *usual, *rules.labels)
     labels = st.multiselect(
         "Whose labels are right",
@@ -270,7 +270,7 @@ def _ask_checks(summary: DatasetSummary) -> KnownAnswers:
         low = st.slider("Warn below an IoU of", 0.0, 1.0, rules.warn_below)
         pass_at = st.slider("Pass mark (IoU)", 0.0, 1.0, rules.pass_at)
         retry = st.checkbox("Allow retries with new items", rules.retry)
-    return KnownAnswers(
+    return CheckRules(
         labels=tuple(labels) or usual,
         share=share / 100,
         warn_below=low,

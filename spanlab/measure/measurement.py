@@ -345,8 +345,8 @@ def _review_remarks(store: Store, dataset: str, items: MeasuredItems) -> Iterabl
     yield from looks_in_words(store, summary, {name for _, name in reviews}, reviews)
     if summary.settings.known is None or not store.may(Permission.READ, dataset):
         return
-    known = check_items.check_ids(store, dataset)
-    if n_checks := sum(item_id in known for item_id, _ in reviews):
+    checks = check_items.check_ids(store, dataset)
+    if n_checks := sum(item_id in checks for item_id, _ in reviews):
         yield f"{counted(n_checks, 'review')} of the sample are of check items."
 
 

@@ -17,9 +17,9 @@ from spanlab.schema import (
     ADJUDICATED,
     Annotation,
     AnnotatorKind,
+    CheckRules,
     DatasetSettings,
     DatasetSummary,
-    KnownAnswers,
     Status,
 )
 from spanlab.storage import Store
@@ -108,18 +108,16 @@ def _judge_test(
         record = unrestricted.record(dataset, name)
         shares.append(against_gold(record, [person], right).get(person, 0.0))
     score = sum(shares) / len(shares)
-    known_answers = store.settings(dataset).known
-    passed = known_answers is None or score >= known_answers.pass_at
+    rules = store.settings(dataset).known
+    passed = rules is None or score >= rules.pass_at
     entrance = Entrance(person, attempt, score=score, passed=passed, at=datetime.now(UTC))
     entrances.enter(store, dataset, entrance)
     return entrance_of(store, dataset, person)
 
 
-def _failed_state(
-    known_answers: KnownAnswers, given_items: CheckItems, last: Entrance
-) -> EntranceState:
+def _failed_state(rules: CheckRules, given_items: CheckItems, last: Entrance) -> EntranceState:
     n_left = given_items.total - len(given_items.given)
-    may_retry = known_answers.retry and n_left >= known_answers.test_items
+    may_retry = rules.retry and n_left >= rules.test_items
     return EntranceState("failed", last.attempt + 1, score=last.score, again=may_retry)
 
 
@@ -174,14 +172,14 @@ def begin_test(store: Store, dataset: str, person: str) -> None:
         UsageError: they may not do one, or too few check items are left.
     """
     state = entrance_of(store, dataset, person)
-    known_answers = store.settings(dataset).known
+    rules = store.settings(dataset).known
     if (
-        known_answers is None
+        rules is None
         or state.stage not in {"begin", "failed"}
         or (state.stage == "failed" and not state.again)
     ):
         raise UsageError(f"{person!r} is at no test of {dataset!r} that could begin")
-    drawing.give_test(store, dataset, person, state.attempt, known_answers.test_items)
+    drawing.give_test(store, dataset, person, state.attempt, rules.test_items)
 
 
 def let_in(store: Store, dataset: str, person: str) -> None:
@@ -307,9 +305,9 @@ def _moves_in_words(store: Store, dataset: str, away: Sequence[str], n_left: int
     return f"to {', '.join(getting) or 'nobody'}"
 
 
-def test_in_words(state: EntranceState, known_answers: KnownAnswers) -> str:
+def test_in_words(state: EntranceState, rules: CheckRules) -> str:
     """Return the words about a test for the person who is before, in or after it."""
-    n_items, needed = counted(known_answers.test_items, "item"), figure(known_answers.pass_at, 2)
+    n_items, needed = counted(rules.test_items, "item"), figure(rules.pass_at, 2)
     if state.stage == "begin":
         return (
             f"Qualification test: {n_items} with known answers. To pass, your spans need a mean "
@@ -328,17 +326,17 @@ def test_in_words(state: EntranceState, known_answers: KnownAnswers) -> str:
     return f"Not passed: mean IoU {score}, {needed} needed. {kind}"
 
 
-CHECK_LABELS: Final = "known"  # the name to write known answers under where there are no labels
+CHECK_LABELS: Final = "known"  # the name of labels that make check items, where there are none
 
 
 def check_labels(store: Store, dataset: str) -> frozenset[str]:
-    """Return whose labels a dataset's known answers are, or would be."""
+    """Return whose labels make a dataset's check items, or would."""
     summary = summary_of(store, dataset)
     return summary.settings.check_labels(summary.names_of(AnnotatorKind.GOLD))
 
 
 def checks_in_words(store: Store, dataset: str) -> str:
-    """Return how many items have a known answer, and whose labels these are."""
+    """Return how many check items there are, and whose labels make them."""
     rules = store.settings(dataset).known
     names = ", ".join(f"“{name}”" for name in (rules.labels if rules else ()))
     n_checks = len(check_items.check_ids(store, dataset))
@@ -346,7 +344,7 @@ def checks_in_words(store: Store, dataset: str) -> str:
 
 
 def usual_labels(summary: DatasetSummary) -> tuple[str, ...]:
-    """Return whose labels are known answers unless the lead says otherwise.
+    """Return whose labels make check items unless the lead says otherwise.
 
     Those that came with the dataset; what its team decides is never among them. Where there are
     none, ``CHECK_LABELS``, under which the lead then decides some on the page Adjudicate.
@@ -359,43 +357,43 @@ def change_checks(store: Store, dataset: str, changed: Mapping[str, object] | No
     """Change how a dataset uses check items, or end their use.
 
     With them reviewers never see what others marked, which would tell the answers. Whose labels
-    the known answers are is settled when their use begins: see ``usual_labels``.
+    make check items is settled when their use begins: see ``usual_labels``.
 
     Args:
         store: the annotation database.
         dataset: an existing dataset.
-        changed: fields of ``KnownAnswers``, also as text; others stay as they are. None for no use.
+        changed: fields of ``CheckRules``, also as text; others stay as they are. None for no use.
 
     Raises:
         NotFoundError: there is no such dataset.
         UsageError: there is no such field, its value is out of range, or too few items have labels
-            that are known answers.
+            that make check items.
     """
     summary = summary_of(store, dataset)
 
     def change(settings: DatasetSettings) -> DatasetSettings:
         if changed is None:
             return settings.model_copy(update={"known": None})
-        begun = KnownAnswers(labels=usual_labels(summary))
+        begun = CheckRules(labels=usual_labels(summary))
         before = (settings.known or begun).model_dump()
         labels = changed.get("labels", before["labels"])
         names = tuple(filter(None, labels.split(","))) if isinstance(labels, str) else labels
         try:
-            known_answers = KnownAnswers.model_validate({**before, **changed, "labels": names})
+            rules = CheckRules.model_validate({**before, **changed, "labels": names})
         except ValidationError as error:
             first = error.errors()[0]
-            names = ", ".join(KnownAnswers.model_fields)
+            names = ", ".join(CheckRules.model_fields)
             raise UsageError(
                 f"{first['loc'][0]}: {message_of(first)}; available: {names}"
             ) from error
-        _check_enough(summary, known_answers)
+        _check_enough(summary, rules)
         blind = {"always_blind": True, "shown_when_done": False}
-        return settings.model_copy(update={"known": known_answers, **blind})
+        return settings.model_copy(update={"known": rules, **blind})
 
     store.change_settings(dataset, change)
 
 
-def _check_enough(summary: DatasetSummary, rules: KnownAnswers) -> None:
+def _check_enough(summary: DatasetSummary, rules: CheckRules) -> None:
     """Check that there are check items, and enough of them for the test."""
     n_checks = sum(
         annotator.counts.get(Status.DONE, 0)

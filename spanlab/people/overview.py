@@ -117,8 +117,8 @@ def oversee(
     plan = plans.plan(store, dataset) if summary.settings.overlap else None
     finished = plans.finished(store, dataset)
     if summary.settings.known:  # which count for no plan
-        known = check_items.check_ids(store, dataset)
-        finished = tuple(item for item in finished if item.item_id not in known)
+        checks = check_items.check_ids(store, dataset)
+        finished = tuple(item for item in finished if item.item_id not in checks)
     days = Counter(item.at.date() for item in finished)
     readings = entrances.readings(store, dataset)
     sources = _Sources(

@@ -123,9 +123,9 @@ def _open_queue(
 
 def _offer_test(summary: DatasetSummary, reviewer: str, state: EntranceState) -> None:
     """Say that there is a test before one may begin, or how it went, and lead on."""
-    known_answers = summary.settings.known
-    assert known_answers is not None
-    st.info(common.plain(test_in_words(state, known_answers)), icon=":material/school:")
+    rules = summary.settings.known
+    assert rules is not None
+    st.info(common.plain(test_in_words(state, rules)), icon=":material/school:")
     _show_test(summary.name, reviewer)
     if guidelines := summary.settings.guidelines_now:
         with st.expander("Guidelines", icon=":material/rule:", expanded=True):
@@ -163,14 +163,14 @@ class TestLine:
 
     def draw(self, dataset: str) -> None:
         """Write the line; at the end of the test the page is drawn anew and says how it went."""
-        known_answers, settings = self._summary.settings.known, self._summary.settings
+        rules, settings = self._summary.settings.known, self._summary.settings
         state = entrance_of(common.store(), dataset, self._reviewer, settings)
-        assert known_answers is not None
+        assert rules is not None
         if state.stage == "open":
-            tell_after_rerun(test_in_words(state, known_answers))
+            tell_after_rerun(test_in_words(state, rules))
         if state.stage != "test":
             st.rerun()
-        self._place.caption(common.plain(test_in_words(state, known_answers)))
+        self._place.caption(common.plain(test_in_words(state, rules)))
 
 
 def _say_unknown(dataset: str, item: str) -> None:

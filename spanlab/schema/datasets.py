@@ -167,11 +167,11 @@ class MeasurementPlan(FrozenModel):
 ADJUDICATED: Final = "adjudicated"  # the usual name of what was decided from the labels of others
 
 
-class KnownAnswers(FrozenModel):
-    """How items whose answer is known tell how well a person marks; nobody is told which these are.
+class CheckRules(FrozenModel):
+    """How check items tell how well a person marks; nobody is told which these are.
 
-    Known are the items with gold labels by one of ``labels``. What a team decides is gold, too, and
-    is no known answer: it is written under another name.
+    Check items are those with gold labels by one of ``labels``. What a team decides is gold, too,
+    and makes no check item: it is written under another name.
 
     ``share`` of what a person reviews are such items, hidden among the others; the lead is warned
     of a person whose mean IoU with their gold labels is below ``warn_below``. Whoever begins has
@@ -240,8 +240,8 @@ class DatasetSettings(FrozenModel):
     version that an annotation names is a place in it, counted from 1. ``measurement`` is how the
     rate is measured, None where it is not. ``away`` are those of ``assigned_to`` who left: what
     they have not finished goes to those who come after them. ``returned`` are those who came
-    again: what enough others finished meanwhile is not left to them. ``known`` is how items whose
-    answer is known are used to see how well people mark, None where there are none.
+    again: what enough others finished meanwhile is not left to them. ``known`` is how check
+    items are used, None where there are none.
     ``code_share`` is the share of a person's items that have to be done, not skipped, for the
     completion code of their invitation.
     ``setups`` are how the detectors were set up that spanlab has run over it: several of one name
@@ -265,7 +265,7 @@ class DatasetSettings(FrozenModel):
     measurement: MeasurementPlan | None = None
     away: tuple[Name, ...] = ()
     returned: tuple[Name, ...] = ()
-    known: KnownAnswers | None = None
+    known: CheckRules | None = None
     setups: tuple[DetectorSetup, ...] = ()
     code_share: Annotated[float, Field(ge=0, le=1)] = 0.8
     fits: tuple[DetectorFit, ...] = ()
@@ -274,7 +274,7 @@ class DatasetSettings(FrozenModel):
 
     @property
     def has_lists(self) -> bool:
-        """Whether each person has a list of items of their own: by a plan, or by known answers."""
+        """Whether each person has a list of items of their own: by a plan, or with check items."""
         return bool(self.overlap) or self.known is not None
 
     @property
@@ -346,7 +346,7 @@ class DatasetSettings(FrozenModel):
         return (*spans, *whole)
 
     def check_labels(self, gold: Iterable[str]) -> frozenset[str]:
-        """Return which of the gold labels are known answers; all of them where none are in use.
+        """Return which of the gold labels make check items; all of them where none are in use.
 
         Before 1.1 nothing said which: those settings mean all that the team did not decide itself.
         """

@@ -87,8 +87,8 @@ class QueueQuery:
     count, too, for whom an item is reserved. ``share`` leaves the items that are assigned to the
     reviewer. All bounds are inclusive.
 
-    ``listed`` leaves the items of the reviewer's own list, where the dataset has a plan or known
-    answers: it holds what the plan gives them, with check items among it that no plan gives, and
+    ``listed`` leaves the items of the reviewer's own list, where the dataset has a plan or check
+    items: it holds what the plan gives them, with check items among it that no plan gives, and
     ``import`` is its order then.
 
     ``sample`` leaves the items with these ids, in this order, where no other one is asked for.

@@ -6,8 +6,8 @@
               ├─ items ── annotations ── reviews ── operations
               ├─ processes ── process_nodes   how answers were made, where items share it
               ├─ queue_values      what queues filter and order by, of each item
-              ├─ known_given       items with known answers that people get; see campaigns.py
-              ├─ queues ── queue_items   each person's own list of items; see queues.py
+              ├─ known_given       check items that people got; see worklists/check_items.py
+              ├─ queues ── queue_items   each person's own list of items; see worklists/drawing.py
               ├─ looks             who has seen other people's marks of an item before finishing it
               ├─ entrances         who may begin: tests that came to an end, and who let people in
               ├─ guidelines_read   who has confirmed having read which version
@@ -183,7 +183,7 @@ operations = Table(
     ),
 )
 
-reservations = Table(  # of items that a queue has offered; see reservations.py
+reservations = Table(  # of items that a queue has offered; see worklists/reservations.py
     "reservations",
     metadata,
     *_integers("dataset_id", "position"),
@@ -205,13 +205,13 @@ checks_given = Table(  # check items that people got
     ForeignKeyConstraint(["dataset_id", "position"], ["items.dataset_id", "items.position"]),
 )
 
-queues = Table(  # see queues.py
+queues = Table(  # see worklists/drawing.py
     "queues",
     metadata,
     _dataset(),
     Column("reviewer", Text, nullable=False),
     Column("basis", Text, nullable=False),  # a hash of what the list was drawn from
-    Column("n_before", Integer),  # items that came before known ones did; empty before it is drawn
+    Column("n_before", Integer),  # items that came before check items did; empty before it is drawn
     Column("secret", Text, nullable=False, server_default=""),  # what its draws follow from
     PrimaryKeyConstraint("dataset_id", "reviewer"),
 )
@@ -230,7 +230,7 @@ queue_items = Table(
     sqlite_with_rowid=False,
 )
 
-looks = Table(  # at other people's marks; see looks.py
+looks = Table(  # at other people's marks; see worklists/looks.py
     "looks",
     metadata,
     *_integers("dataset_id", "position"),

@@ -10,7 +10,7 @@ from others.
 
 Where everybody takes what others have left, nobody's part is settled beforehand: such a list grows
 by one item whenever its person comes to its end. Where what it was drawn from has changed (items
-came, the plan or the known answers are others), the part that its person has not seen is drawn
+came, the plan or the check items are others), the part that its person has not seen is drawn
 anew. What they have seen keeps its place, and every item that stays keeps its handle.
 """
 
@@ -72,7 +72,7 @@ def draw(store: Store, dataset: str, person: str, sample: Sequence[str] = ()) ->
 
     Args:
         store: the annotation database.
-        dataset: one with a plan or known answers.
+        dataset: one with a plan or check items.
         person: whose list it is, who is past the test if there is one.
         sample: ids of items that the list has in any case, if they are of the person's share.
     """
@@ -238,7 +238,7 @@ def give_test(store: Store, dataset: str, person: str, attempt: int, n_items: in
         pool = check_items.unseen_checks(connection, row, person, secret)
         if len(pool) < n_items:
             raise UsageError(
-                f"a test needs {n_items} items with known answers that {person!r} has not seen, "
+                f"a test needs {n_items} check items that {person!r} has not seen, "
                 f"and {row.name!r} has {len(pool)}"
             )
         test = sorted(pool[:n_items])
@@ -253,11 +253,11 @@ def counts(store: Store, dataset: str, person: str) -> dict[Status, int]:
 
 
 def _basis(connection: Connection, dataset: DatasetRow) -> str:
-    """Return a hash of all that says which items a person gets, and which of them are known."""
+    """Return a hash of all that says which items a person gets, and which are check items."""
     settings = settings_of(connection, dataset.name)
-    known = settings.known and (settings.known.labels, settings.known.share)
+    checks = settings.known and (settings.known.labels, settings.known.share)
     plan = (settings.overlap, settings.assigned_to, settings.away)
-    basis = (dataset.n_items, plan, known, check_items.n_checks(connection, dataset))
+    basis = (dataset.n_items, plan, checks, check_items.n_checks(connection, dataset))
     return sha256(repr(basis).encode()).hexdigest()
 
 

@@ -124,9 +124,9 @@ def part_of(
     elif share is not None and not share.away:  # only check items are counted one by one
         assigned = share.size(n_dealt(connection, dataset))
         if settings.known:
-            known = is_check(connection, dataset, queue_values.c.position)
+            checks = is_check(connection, dataset, queue_values.c.position)
             dealt = queue_values.c.turn.is_not(None)
-            assigned -= count(known & dealt & is_of_share(dataset, share))
+            assigned -= count(checks & dealt & is_of_share(dataset, share))
     else:
         assigned = count(is_own)
     # All else is counted over what the person has annotated.

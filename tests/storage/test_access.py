@@ -18,8 +18,8 @@ from spanlab.schema import (
     NOBODY,
     Actor,
     AnnotatorKind,
+    CheckRules,
     Item,
-    KnownAnswers,
     Permission,
     QueueQuery,
     Record,
@@ -238,7 +238,7 @@ def test_people_write_under_their_own_name_alone_and_operations_say_who(filled: 
     [
         pytest.param({"always_blind": True}, id="always hidden"),
         pytest.param({"overlap": 2}, id="two people an item"),
-        pytest.param({"known": KnownAnswers(labels=("gold",))}, id="check items"),
+        pytest.param({"known": CheckRules(labels=("gold",))}, id="check items"),
     ],
 )
 def test_who_reviews_blind_sees_nothing_of_others_however_they_ask(

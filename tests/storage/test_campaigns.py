@@ -10,7 +10,7 @@ import pytest
 
 from spanlab.base.errors import UsageError
 from spanlab.oplog.operations import FinishItem, SentOperation, SetStatus
-from spanlab.schema import Annotation, AnnotatorKind, KnownAnswers, QueueQuery, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, CheckRules, QueueQuery, Record, Status
 from spanlab.storage import Store
 from spanlab.worklists import check_items, drawing, entrances, paging, plans
 from spanlab.worklists.entrances import Entrance
@@ -28,7 +28,7 @@ def _import(store: Store, record: MakeRecord, said: Say, *, known: int, others: 
     store.change_settings(
         "d",
         lambda now: now.model_copy(
-            update={"always_blind": True, "known": KnownAnswers(share=0.25, test_items=3)}
+            update={"always_blind": True, "known": CheckRules(share=0.25, test_items=3)}
         ),
     )
 

@@ -12,7 +12,7 @@ from sqlalchemy import delete, insert, select, update
 from spanlab.base.errors import NotFoundError
 from spanlab.oplog.operations import FinishItem, SentOperation, SetStatus
 from spanlab.review import queue as review
-from spanlab.schema import Annotation, AnnotatorKind, KnownAnswers, QueueQuery, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, CheckRules, QueueQuery, Record, Status
 from spanlab.storage import Store
 from spanlab.storage.tables import checks_given, datasets, queue_items, queues, reservations
 from spanlab.worklists import check_items, drawing, paging, plans
@@ -29,7 +29,7 @@ def _import(store: Store, record: MakeRecord, said: Say, known: range, others: r
     gold = said("gold", (4, 9), kind=AnnotatorKind.GOLD)
     checks = [record(f"known {number}", gold) for number in known]
     store.import_records("d", [*checks, *(record(f"item {number}") for number in others)])
-    rules = {"always_blind": True, "known": KnownAnswers(share=0.25)}
+    rules = {"always_blind": True, "known": CheckRules(share=0.25)}
     store.change_settings("d", lambda now: now.model_copy(update=rules))
 
 
@@ -307,7 +307,7 @@ def test_shares_are_even_to_one_item_with_check_items_at_any_places(
     names = [f"{'item' if n % 4 else 'known'} {n}" for n in range(80)]
     everything = [record(name, *([gold] if name[0] == "k" else [])) for name in names]
     store.import_records("d", everything)
-    rules = {"always_blind": True, "known": KnownAnswers(share=0.1)}
+    rules = {"always_blind": True, "known": CheckRules(share=0.1)}
     plan = {"overlap": 2, "assigned_to": ("Ada", "Ben", "Cleo")}
     for change in (rules, plan) if known_first else (plan, rules):
         _plan(store, **change)
@@ -322,7 +322,7 @@ def test_shares_are_even_to_one_item_with_check_items_at_any_places(
     assert plan_now.needed == 120
     _decide(store, lists["Ada"][0])
     _import(store, record, said, range(80, 90), range(90, 111))
-    _plan(store, known=KnownAnswers(share=0.1))
+    _plan(store, known=CheckRules(share=0.1))
     grown = {person: list(_drawn(store, person)) for person in lists}
     assert {len(names) - len(_known_in(names)) for names in grown.values()} == {54}
     for person, names in lists.items():  # an item stays whose it is

@@ -25,7 +25,7 @@ import spanlab.storage.migrations
 from spanlab.base.errors import StoreError
 from spanlab.base.settings import Settings
 from spanlab.oplog.operations import SentOperation, SetStatus
-from spanlab.schema import Annotation, AnnotatorKind, KnownAnswers, QueueQuery, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, CheckRules, QueueQuery, Record, Status
 from spanlab.storage import Store, api_jobs
 from spanlab.storage.api_jobs import StoredJob
 from spanlab.storage.engine import Database
@@ -284,7 +284,7 @@ def test_lists_of_before_keep_their_order_and_get_secrets_and_twins(
     with Store.open(empty) as store:
         store.import_records("d", [record(n, *([gold] if n[0] == "k" else [])) for n in names])
         rules = {
-            "known": KnownAnswers(labels=("gold",), share=0.25),
+            "known": CheckRules(labels=("gold",), share=0.25),
             "always_blind": True,
             "overlap": 1,
             "assigned_to": ("Ada", "Ben"),

@@ -1,4 +1,4 @@
-"""The Campaign page, and what Review tells a browser of items with known answers."""
+"""The Campaign page, and what Review tells a browser of check items."""
 
 from __future__ import annotations
 

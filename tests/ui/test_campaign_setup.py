@@ -13,8 +13,8 @@ from spanlab.schema import (
     LABEL_SETS,
     Annotation,
     AnnotatorKind,
+    CheckRules,
     Item,
-    KnownAnswers,
     Question,
     Record,
     SpanLabel,
@@ -150,7 +150,7 @@ def test_labels_and_known_answers_are_settings(open_page: OpenPage, mine: Store)
     save(app, "known")
     settings = mine.settings("mine")
     assert (settings.labels, settings.label_required) == (LABEL_SETS["FaithBench"], True)
-    assert settings.known == KnownAnswers(labels=("known",), test_items=3)
+    assert settings.known == CheckRules(labels=("known",), test_items=3)
     assert (settings.always_blind, settings.shown_when_done) == (True, False)
     (others,) = [each for each in app.radio if each.label.startswith("Other people")]
     assert others.options == ["Always hidden"]

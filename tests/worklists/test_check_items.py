@@ -6,14 +6,14 @@ from pathlib import Path
 
 from spanlab.base.settings import Settings
 from spanlab.oplog.operations import FinishItem, SentOperation
-from spanlab.schema import Annotation, AnnotatorKind, Item, KnownAnswers, Record
+from spanlab.schema import Annotation, AnnotatorKind, CheckRules, Item, Record
 from spanlab.storage import Store
 from spanlab.worklists import drawing, plans
 
 
 def test_a_check_item_that_enough_others_have_finished_is_still_its_persons(tmp_path: Path) -> None:
     gold = Annotation(annotator="gold", kind=AnnotatorKind.GOLD)
-    known = KnownAnswers(labels=("gold",), test_items=1, pass_at=0)
+    known = CheckRules(labels=("gold",), test_items=1, pass_at=0)
     settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
     with Store.open(settings) as store:
         store.import_records(

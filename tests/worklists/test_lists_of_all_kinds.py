@@ -17,8 +17,8 @@ from spanlab.review import queue as review
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
+    CheckRules,
     Item,
-    KnownAnswers,
     QueueQuery,
     Record,
     Span,
@@ -39,8 +39,8 @@ PLANS: dict[str, dict[str, object]] = {
 }
 CHECKS = {
     "none": None,
-    "check items": KnownAnswers(labels=("gold",), share=0.25),
-    "a test": KnownAnswers(labels=("gold",), share=0.25, test_items=2, pass_at=0),
+    "check items": CheckRules(labels=("gold",), share=0.25),
+    "a test": CheckRules(labels=("gold",), share=0.25, test_items=2, pass_at=0),
 }
 NAMES = tuple(f"{'known' if n % 3 == 0 else 'item'} {n}" for n in range(14))
 
