@@ -161,6 +161,8 @@ def draw_next(store: Store, dataset: str, query: QueueQuery) -> str | None:
     Returns:
         The item's id; None if there is nothing left, or the list does not grow.
     """
+    with store.reading(dataset, query.reviewer) as (_, _, sight):
+        query = sight.query(query)
     with store.reviewing(dataset, query.reviewer) as (connection, row):
         return _draw_next(connection, row, query)
 
@@ -178,17 +180,41 @@ def _draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) -
     n_others = _count(connection, others) - (state.n_before or 0)
     given = check_items.checks_of(connection, dataset, reviewer)
     n_given = sum(not each.attempt for each in given.values())
-    pool: list[int] = []
-    if n_given < check_items.due(state.secret, n_others, _rate(settings)):
-        pool = check_items.unseen_checks(connection, dataset, reviewer, state.secret)[:1]
-        check_items.give(connection, dataset, reviewer, pool)
     last = connection.execute(others.order_by(queue_items.c.place.desc()).limit(1)).scalar()
     begin = last if query.order == "import" and not query.reverse else None
-    position = pool[0] if pool else _take_free(connection, dataset, settings, query, begin)
+    free, check = _take_free(connection, dataset, settings, query, begin), None
+    if n_given < check_items.due(state.secret, n_others, _rate(settings)):
+        pool = check_items.unseen_checks(connection, dataset, reviewer, state.secret)
+        check = _fitting_check(connection, dataset, query, pool, free)
+    position = free if check is None else check
     if position is None:
         return None
-    _append(connection, dataset, reviewer, position, last if pool else None)
+    if check is not None:
+        check_items.give(connection, dataset, reviewer, [check])
+    _append(connection, dataset, reviewer, position, None if check is None else last)
     return id_at(connection, dataset, position)
+
+
+def _fitting_check(
+    connection: Connection,
+    dataset: DatasetRow,
+    query: QueueQuery,
+    pool: Sequence[int],
+    free: int | None,
+) -> int | None:
+    """Return the first check item of those that a query could show next, as it could any other.
+
+    It passes the filter, and where the queue is ordered by a value it comes before the ``free``
+    item; None if there is none now: it stays due.
+    """
+    what = replace(query, listed=False, unfinished=False, reserve=False, max_annotators=None)
+    asked = replace(what, min_annotators=None, after=None, before=None)
+    if query.order == "import":
+        fitting = set(Selection(connection, dataset, asked, among=tuple(pool)).positions())
+        return next((position for position in pool if position in fitting), None)
+    among = tuple(pool) if free is None else (*pool, free)
+    first = Selection(connection, dataset, asked, among=among).search(None, 1, forward=True)
+    return next((position for position in first if position != free), None)
 
 
 def n_left(store: Store, dataset: str, person: str) -> int:

@@ -65,7 +65,7 @@ class Selection:
 
     A ``listed`` query goes through the reviewer's own list; an ``unlisted`` selection leaves out
     what is in it. One that is ``without_checks`` leaves out check items, which no reviewer may ask
-    for.
+    for. One ``among`` positions leaves out all others.
     """
 
     connection: Connection
@@ -73,6 +73,7 @@ class Selection:
     query: QueueQuery
     unlisted: bool = False
     without_checks: bool = False
+    among: tuple[int, ...] | None = None
 
     def positions(self) -> list[int]:
         """Return the positions of all items, in import order, or in that of the list."""
@@ -331,9 +332,12 @@ class Selection:
             yield ~is_check(self.connection, self.dataset, _position)
         if self.unlisted:
             yield _position.not_in(select(_list.c.position).where(*self._own_list))
+        if self.among is not None:
+            yield _position.in_(self.among)
         if query.unplaced:
             yield from self._unplaced()
-        hides_ids = query.listed and settings.known is not None
+        is_for_list = query.listed or self.unlisted or self.among is not None
+        hides_ids = is_for_list and settings.known is not None
         within = [
             search.row_number(self.dataset.id, literal(at, BigInteger)) for at in (start, stop)
         ]

@@ -413,3 +413,47 @@ def test_a_check_item_is_taken_by_whoever_takes_the_item_beside_it(
         _decide(store, name)
     how_far = review.progress(store, "d", "Ada")
     assert how_far.done == how_far.total
+
+
+def _walked(store: Store, query: QueueQuery, n_items: int) -> list[str]:
+    """Decide so many items of a queue that grows, one after the other, and return their ids."""
+    walked = list[str]()
+    for _ in range(n_items):
+        item = review.first_item(store, "d", query)
+        if item is None:
+            break
+        walked.append(item)
+        _decide(store, item, query.reviewer)
+    return walked
+
+
+def test_where_people_take_what_is_free_a_check_item_comes_as_the_filter_and_the_order_say(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    """An item that the queue would not have shown next would be known for a check item."""
+    gold = said("gold", (4, 9), kind=AnnotatorKind.GOLD)
+    records = []
+    for number in range(32):  # two detectors differ on each by another share of the answer
+        differing = [said("one", (0, 1)), said("two", (0, number % 16 + 1))]
+        lang, checked = ("de", "en")[number % 2], [gold] if number % 4 == 1 else []
+        name = f"{'known' if checked else 'item'} {number}"
+        made = record(name, *differing, *checked)
+        records.append(
+            made.model_copy(update={"item": made.item.model_copy(update={"lang": lang})})
+        )
+    store.import_records("d", records)
+    rules = {"always_blind": True, "known": CheckRules(share=0.5), "overlap": 1}
+    store.change_settings("d", lambda now: now.model_copy(update=rules))
+    query = replace(ADA, unfinished=True, max_annotators=0, reserve=True)
+
+    german = _walked(store, replace(query, lang="de"), 6)
+    assert len(german) == 6
+    assert {store.record("d", name).item.lang for name in german} == {"de"}
+    by_id = _walked(store, replace(query, text="item"), 1)
+    assert by_id == []  # ids are found in no list, and draw nothing into one
+
+    ordered = _walked(store, replace(query, order="disagreement"), 14)
+    rows = {row.item_id: row for row in paging.page(store, "d", ADA).rows}
+    values = [rows[name].disagreement or 0.0 for name in ordered]
+    assert _known_in(ordered)
+    assert values == sorted(values, reverse=True)
