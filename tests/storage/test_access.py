@@ -28,7 +28,7 @@ from spanlab.schema import (
 )
 from spanlab.storage import Store, api_jobs
 from spanlab.storage.access import _LOG_OPENED, rewrite_log
-from spanlab.worklists import check_items, drawing, entrances, looks, paging, plans, sight
+from spanlab.worklists import check_items, drawing, entrances, looks, names, paging, plans, sight
 from spanlab.worklists.entrances import Entrance
 from spanlab.worklists.names import handle_of, item_of
 
@@ -85,6 +85,8 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "labels": (_SEE, lambda store, name: store.labels(name)),
     "review": (_SEE, lambda store, name: store.review(name, "a", "Anna")),
     "sight": (_READ, lambda store, name: store.sight(name)),
+    "names.item_names": (_SEE, lambda store, name: names.item_names(store, name, "Anna")),
+    "sight.sight_of": (_READ, lambda store, name: sight.sight_of(store, name, "Anna")),
     "sight.seen_by": (_READ, lambda store, name: sight.seen_by(store, name, "Anna")),
     "sight.n_undecided": (_SEE, lambda store, name: sight.n_undecided(store, name, "Anna")),
     "own_name": (_SEE, lambda store, name: store.own_name(name)),
@@ -146,7 +148,7 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "forget_person": (_ALL, lambda store, name: _forget_guest(store)),
 }
 # Which show nothing, or nothing of what somebody may not see, to whom it may be.
-ANYBODYS = {"open", "close", "ping", "acting_as", "datasets", "api_jobs.find", "may"}
+ANYBODYS = {"open", "close", "ping", "acting_as", "seen_with", "datasets", "api_jobs.find", "may"}
 ANYBODYS |= {"note", "plans.plan_of", "looks.looks_in_words"}  # after a check by another one
 
 
@@ -173,7 +175,9 @@ def test_every_method_of_the_store_and_function_on_lists_says_who_may_call_it() 
     public = {name for name in methods if not name.startswith("_")} | {"open"}
     public |= {
         f"{module.__name__.rpartition('.')[2]}.{name}"
-        for module in (api_jobs, check_items, drawing, entrances, looks, paging, plans)
+        for module in (
+            *(api_jobs, check_items, drawing, entrances, looks, names, paging, plans, sight),
+        )
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__
         and not name.startswith("_")
