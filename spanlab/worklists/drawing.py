@@ -181,40 +181,43 @@ def _draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) -
     given = check_items.checks_of(connection, dataset, reviewer)
     n_given = sum(not each.attempt for each in given.values())
     last = connection.execute(others.order_by(queue_items.c.place.desc()).limit(1)).scalar()
-    begin = last if query.order == "import" and not query.reverse else None
-    free, check = _take_free(connection, dataset, settings, query, begin), None
+    check = None
     if n_given < check_items.due(state.secret, n_others, _rate(settings)):
         pool = check_items.unseen_checks(connection, dataset, reviewer, state.secret)
-        check = _fitting_check(connection, dataset, query, pool, free)
-    position = free if check is None else check
-    if position is None:
-        return None
+        check = _fitting_check(connection, dataset, query, pool)
     if check is not None:
         check_items.give(connection, dataset, reviewer, [check])
+    begin = last if query.order == "import" and not query.reverse else None
+    position = _take_free(connection, dataset, settings, query, begin) if check is None else check
+    if position is None:
+        return None
     _append(connection, dataset, reviewer, position, None if check is None else last)
     return id_at(connection, dataset, position)
 
 
 def _fitting_check(
-    connection: Connection,
-    dataset: DatasetRow,
-    query: QueueQuery,
-    pool: Sequence[int],
-    free: int | None,
+    connection: Connection, dataset: DatasetRow, query: QueueQuery, pool: Sequence[int]
 ) -> int | None:
     """Return the first check item of those that a query could show next, as it could any other.
 
-    It passes the filter, and where the queue is ordered by a value it comes before the ``free``
-    item; None if there is none now: it stays due.
+    It passes the filter, and where the queue is ordered by a value it comes before what is free;
+    None if there is none now: it stays due.
     """
     what = replace(query, listed=False, unfinished=False, reserve=False, max_annotators=None)
     asked = replace(what, min_annotators=None, after=None, before=None)
     if query.order == "import":
         fitting = set(Selection(connection, dataset, asked, among=tuple(pool)).positions())
         return next((position for position in pool if position in fitting), None)
-    among = tuple(pool) if free is None else (*pool, free)
+    free = _free(connection, dataset, query).search(None, 1, forward=True)
+    among = (*pool, *free)
     first = Selection(connection, dataset, asked, among=among).search(None, 1, forward=True)
-    return next((position for position in first if position != free), None)
+    return next((position for position in first if position not in free), None)
+
+
+def _free(connection: Connection, dataset: DatasetRow, query: QueueQuery) -> Selection:
+    """Return what a query lets through that is in no list of its person, check items apart."""
+    fresh = replace(query, listed=False, after=None, before=None)
+    return Selection(connection, dataset, fresh, unlisted=True, without_checks=True)
 
 
 def n_left(store: Store, dataset: str, person: str) -> int:
@@ -388,8 +391,7 @@ def _take_free(
     It is looked for behind the ``last`` position that they got, where most are still free, and only
     then from the beginning.
     """
-    fresh = replace(query, listed=False, after=None, before=None)
-    selection = Selection(connection, dataset, fresh, unlisted=True, without_checks=True)
+    selection = _free(connection, dataset, query)
     for place in (QueueCursor(last), None) if last is not None else (None,):
         for n in range(1, _TRIES + 1):
             positions = selection.search(place, n, forward=True)
