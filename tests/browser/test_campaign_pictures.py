@@ -78,4 +78,5 @@ def _invite(lead: Page) -> None:
     made = lead.locator("[data-testid='stCode']").first
     expect(made).to_contain_text("/invitation?to=", timeout=PATIENCE)
     idle(lead)
-    lead.get_by_text("Invite people").first.scroll_into_view_if_needed()
+    links = lead.locator("[data-testid='stCode']").last
+    links.evaluate("link => link.scrollIntoView({block: 'end'})")
