@@ -467,6 +467,28 @@ def marks_in_text(text: str, answer: str) -> list[Any] | None:
     return list(parts) if parts and are_texts else None
 
 
+def untagged(text: str) -> tuple[str, list[dict[str, Any]]]:
+    """Return a text without tags around what is hallucinated, and the places that these mark.
+
+    "It was <hal>1901</hal>", "[HALLUCINATION type=year]1901[/HALLUCINATION]".
+    """
+    plain, marks, last = "", list[dict[str, Any]](), 0
+    for found in _TAGGED.finditer(text):
+        plain += text[last : found.start()]
+        label = {"label": found["label"]} if found["label"] else {}
+        marks.append({"start": len(plain), "end": len(plain) + len(found["marked"]), **label})
+        plain, last = plain + found["marked"], found.end()
+    return plain + text[last:], marks
+
+
+_TAGGED: Final = re.compile(
+    r"[<\[](?P<tag>hal|hall|hallu|hallucination|hallucinated|unsupported)"
+    r"(?:\s+(?:type|label)\s*=\s*[\"']?(?P<label>[\w -]+)[\"']?)?[>\]]"
+    r"(?P<marked>[^<\[]+)[<\[]/(?P=tag)[>\]]",
+    re.IGNORECASE,
+)
+
+
 def _texts(text: str) -> list[str]:
     return [part.strip() for part in re.split(r"[;|\n]", text) if part.strip()]
 

@@ -163,6 +163,7 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
         "machine summaries",
         *("choices message content", "response body", "text", "claim", "statement", "sentence"),
         "ai",
+        *_cross(("annotated", "tagged", "marked"), _ANSWERS),
         *_elsewhere("answer"),
     ),
     "reference": (

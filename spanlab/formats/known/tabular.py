@@ -39,6 +39,7 @@ from spanlab.formats.cells import (
     predicted_in,
     question_in,
     turn_in,
+    untagged,
 )
 from spanlab.formats.chats import SAYS, answers_in, is_chat
 from spanlab.formats.citations import said_citations
@@ -136,6 +137,7 @@ class MappedReader(reader.FormatReader):
         self._fed_back = FeedbackCounts()
         self._joined = ""  # what became of messages that stand alone
         self._unread: str | None = None  # a column of marks that are not understood
+        self._tagged: tuple[str, ...] = ()  # columns with tags around what is hallucinated
         self._are_texts_marked = False  # whether marks are texts in a cell, empty for none
         self._n_empty = 0
         self._unplaced: list[str] = []  # ids of items whose marked texts are not where one sees
@@ -221,6 +223,7 @@ class MappedReader(reader.FormatReader):
     def fields(self) -> Mapping[str, str]:
         """Which field of ours is read from each column."""
         judged = dict.fromkeys((*self.judgements, *self._verdicts.counts), "labels")
+        judged |= dict.fromkeys(self._tagged, "spans")
         judged |= self._by_annotator.fields if self._by_annotator else {}
         return judged | {column: field for field, column in self._mapping.items()}
 
@@ -262,6 +265,7 @@ class MappedReader(reader.FormatReader):
             self._mapping = self._map(columns, samples)
             if self._by_annotator is not None and self._by_annotator.place is not None:
                 self._mapping["spans"] = SPANS
+            self._tagged = _tagged_columns(samples, self._mapping.get("answer"))
             column = self._mapping.get("spans")
             marks = [value_at(sample, column) for sample in samples] if column else []
             self._are_texts_marked = any(isinstance(parse_list(m), str) for m in marks if m)
@@ -285,6 +289,11 @@ class MappedReader(reader.FormatReader):
             self._options.on_warning(
                 f"{self._file.name}: {self._unread!r} has no readable spans and is kept in meta; "
                 "expected lists of [start, end], or of objects with start and end"
+            )
+        if self._tagged:
+            self._options.on_warning(
+                f"{self._file.name}: tags around what is hallucinated, in "
+                f"{', '.join(map(repr, self._tagged))}, are read as marked places"
             )
         if self._n_empty:
             self._options.on_warning(
@@ -344,6 +353,7 @@ class MappedReader(reader.FormatReader):
         names, said_by = self._mapping, cells.pop(SAID, {})
         theirs = {field: _present(value_at(cells, column)) for field, column in names.items()}
         used = {names[field] for field in theirs} | self.judgements
+        used |= {*self._tagged}
         used |= self._by_annotator.fields.keys() if self._by_annotator else set()
         label = _label_beside(names.get("model", ""))
         if label and (named := _present(value_at(cells, label))):
@@ -358,6 +368,7 @@ class MappedReader(reader.FormatReader):
         if isinstance(given, Mapping) and not is_reply(given) and (failure := _failed_call(given)):
             raise failure
         answer = answer_in(given, names.get("answer", "")) or (turn and turn.answer)
+        answer = untagged(answer)[0] if answer and self._tagged else answer
         if not answer:
             raise _without_answer(cells, names.get("answer", names.get("messages")))
         question = turn.question if turn is not None else question_in(theirs.get("question"))
@@ -400,11 +411,17 @@ class MappedReader(reader.FormatReader):
             spans = []
             self._n_empty += 1
         found = marked and predicted_in(marked, names["predictions"], item.answer)
+        tagged = None
+        for column in self._tagged if spans is None else ():
+            plain, places = untagged(str(cells.get(column) or ""))
+            tagged = gold_in(places, column, item.answer) if plain == item.answer else tagged
         verdicts = verdicts_of(read_feedback(feedback_in(cells), self._rules))
         if not verdicts and self._rules is None:
             verdicts = tuple(judges_in(cells))
         self._fed_back.add(verdicts)
-        marked_by = tuple(filter(None, (*self._marks(cells, spans, item), found, *verdicts)))
+        marked_by = tuple(
+            filter(None, (*self._marks(cells, spans, item), tagged, found, *verdicts))
+        )
         return self._verdicts.judged(cells, marked_by)
 
     def _marks(
@@ -559,6 +576,16 @@ class TableReader(MappedReader):
     @abstractmethod
     def _cells(self) -> Iterator[CellsRow]:
         """Yield the rows."""
+
+
+def _tagged_columns(samples: Sequence[Mapping[str, Any]], answer: str | None) -> tuple[str, ...]:
+    """Return the columns that have the answers with tags around what is hallucinated."""
+    found: dict[str, None] = {}
+    for cells in samples if answer else ():
+        texts = {name: untagged(value) for name, value in cells.items() if isinstance(value, str)}
+        said = texts.get(answer or "", ("", []))[0]
+        found |= {name: None for name, (plain, marks) in texts.items() if marks and plain == said}
+    return tuple(found)
 
 
 def _meta(fields: dict[str, Any]) -> dict[str, Any]:
