@@ -310,7 +310,10 @@ class Selection:
         """Yield what must hold for an item; ``window`` are the positions to look at (None: all)."""
         query, settings = self.query, settings_of(self.connection, self.dataset.name)
         start, stop = window or (0, self.dataset.n_items)
-        yield and_(_position >= start, _position < stop)
+        if query.listed:  # SQLite reads the list first where it has a range, and need not sort
+            yield _list.c.place >= 0
+        else:
+            yield and_(_position >= start, _position < stop)
         if query.status is not None:
             yield _has_status(_own, query.status)
         if query.unfinished:
