@@ -310,10 +310,9 @@ class Selection:
         """Yield what must hold for an item; ``window`` are the positions to look at (None: all)."""
         query, settings = self.query, settings_of(self.connection, self.dataset.name)
         start, stop = window or (0, self.dataset.n_items)
-        if query.listed:  # SQLite reads the list first where it has a range, and need not sort
-            yield _list.c.place >= 0
-        else:
-            yield and_(_position >= start, _position < stop)
+        within = and_(_position >= start, _position < stop)
+        # SQLite reads the list first where it has a range, and need not sort.
+        yield _list.c.place >= 0 if query.listed else within
         if query.status is not None:
             yield _has_status(_own, query.status)
         if query.unfinished:
@@ -341,10 +340,10 @@ class Selection:
             yield from self._unplaced()
         is_for_list = query.listed or self.unlisted or self.among is not None
         hides_ids = is_for_list and settings.known is not None
-        within = [
+        first, last = (
             search.row_number(self.dataset.id, literal(at, BigInteger)) for at in (start, stop)
-        ]
-        yield from self._searched((within[0], within[1]), hides_ids=hides_ids)
+        )
+        yield from self._searched((first, last), hides_ids=hides_ids)
 
     def _plan_conditions(self) -> Iterator[Condition]:
         query, people = self.query, self._people
