@@ -28,6 +28,7 @@ from spanlab.schema.datasets import DatasetSummary
 from spanlab.ui.common import actor, datasets_with, plain, store
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.panels import Panel
+from spanlab.ui.session import pressed
 from spanlab.ui.tables import show_table
 
 _LOOK_BACK = 200  # jobs among which benchmarks are looked for
@@ -99,7 +100,7 @@ def _ask(summary: DatasetSummary) -> None:
         costs = ", ".join(f"{name} {typical_cost(usable[name])}" for name in asking)
         st.caption(plain(f"Cost per answer: {costs}; baselines run each detector twice more."))
     limit = st.number_input("Items per dataset", 1, None, 100, key="bench-items", width=200)
-    if st.button("Start", type="primary", icon=":material/play_arrow:", key="start-bench"):
+    if pressed("Start", type="primary", icon=":material/play_arrow:", key="start-bench"):
         with errors_shown("Nothing was started."):
             if not (names and chosen):
                 raise UsageError("choose a detector and a dataset")

@@ -33,6 +33,7 @@ from spanlab.schema import Item
 from spanlab.ui.common import link, plain, remember_dataset, store
 from spanlab.ui.counts import kind_beside
 from spanlab.ui.messages import errors_shown, progress
+from spanlab.ui.session import pressed
 from spanlab.ui.tables import text_grid
 
 _RESULT = "spanlab.imported"
@@ -78,10 +79,14 @@ def import_panel(datasets: Sequence[str] = ()) -> None:
         st.session_state[_EXPLAINED] = choice.source
         st.rerun()
     with form.button:
-        is_pressed = st.button(
-            "Import", type="primary", icon=":material/upload:", disabled=not ready, key="import"
+        is_pressed = pressed(
+            "Import",
+            type="primary",
+            icon=":material/upload:",
+            disabled=not ready,
+            key="import",
         )
-    if is_pressed:
+    if is_pressed and ready:
         with form.preview, errors_shown("Nothing was imported."):
             st.session_state[_RESULT] = _import(choice)
             clear_form()

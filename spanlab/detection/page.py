@@ -42,6 +42,7 @@ from spanlab.ui.common import (
 )
 from spanlab.ui.counts import counts_in_words
 from spanlab.ui.messages import errors_shown, show_news
+from spanlab.ui.session import pressed
 
 _ESTIMATE = "spanlab.detect.estimate"
 _STARTED = "spanlab.detect.started"  # how many runs, in this session
@@ -159,15 +160,17 @@ def _draw_start(
         _draw_latest_job(started, summary.name)
     ready = request is not None and expected is not None and expected.items > 0
     with st.container(horizontal=True, vertical_alignment="center"):
-        all_of_them = st.button(
+        all_of_them = pressed(
             "Start",
+            of=summary.name,
             type="primary",
             icon=":material/play_arrow:",
             disabled=not ready,
             key="start-run",
         )
-        try_first = st.button(
+        try_first = pressed(
             f"Try on {_TRIED} items",
+            of=summary.name,
             icon=":material/science:",
             disabled=not ready,
             key="try-run",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import getpass
+import time
+from typing import Any
 
 import streamlit as st
 
@@ -13,8 +15,7 @@ from spanlab.ui.common import kept, store
 from spanlab.worklists.sight import seen_by
 
 PARAMETER = "reviewer"  # of the URL
-
-
+_PRESSED = 10.0  # seconds for which a press waits for a run that comes to it
 _FIELD = "review.reviewer"
 
 
@@ -68,6 +69,29 @@ def _login() -> str:
     except (KeyError, OSError):
         return "reviewer"
     return "reviewer" if name == "root" else name
+
+
+def pressed(label: str, *, key: str, of: str = "", **button: Any) -> bool:
+    """Draw a button, and say whether it was pressed since it was last drawn.
+
+    A run of a page that another one ends, as when a job's progress is drawn or a box is left, takes
+    a press with it that it has not come to. What a callback has stored stays for the next run, for
+    some seconds.
+
+    Args:
+        label: what it says.
+        key: its key.
+        of: the dataset that a press is for; for another one it does not count.
+        **button: what else ``st.button`` takes.
+    """
+    name = f"spanlab.pressed.{key}"
+    st.button(label, key=key, on_click=_press, args=(name, of), **button)
+    what, at = st.session_state.pop(name, ("", 0.0))  # what a callback stored
+    return bool(what == of and time.monotonic() - at < _PRESSED)
+
+
+def _press(name: str, of: str) -> None:
+    st.session_state[name] = (of, time.monotonic())
 
 
 def seen_fingerprint(summary: DatasetSummary) -> tuple[object, ...]:
