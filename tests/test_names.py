@@ -30,6 +30,7 @@ FOREIGN = {
     *("process.Graph", "server.allowedHosts", "set_lm", "snapshots.raw_graph", "onnx.proto"),
     *("HF_TOKEN", "PROMPTFOO_PYTHON", "OPENAI_API_KEY", "OPENAI_HEADERS", "py_pickle"),
     "OPENAI_API_KEY_FILE",
+    *("ip_hash", "span_start", "span_end"),
     *("annot_id", "custom_id", "expected_output", "implicit_true", "response_NAME"),
     *("LLM_output", "llmOutput", "Helsinki", "Yesterday", "Host", "promptfooconfig.yaml"),
     *("fabricated_reference", "unsupported_addition", "unsafe_allow_html"),

@@ -7,7 +7,7 @@ their own, and find by a search only what these said (``QueueQuery.blind``). Tha
 is needed stays known: it says who has finished an item, not what they said.
 
 What somebody's role leaves out says ``access.CheckedDataset.sight``, and what those who may read
-everything do not see while they review, ``blind.sight_of_reviewer``.
+everything do not see while they review, ``worklists.sight.sight_of``.
 """
 
 from __future__ import annotations

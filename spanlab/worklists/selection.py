@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -52,6 +52,7 @@ _ABOVE_ALL = 1e9  # no number that a queue is ordered by is as high, and all are
 _RANKS = {status.value: rank for rank, status in enumerate(Status)}
 _NO_NUMBER = cast(null(), Float)
 
+_ANY = QueueQuery(reviewer="anybody")
 Condition = ColumnElement[bool]
 _position = queue_values.c.position
 _list = queue_items
@@ -102,9 +103,44 @@ class Selection:
 
     def standing(self, place: QueueCursor) -> QueuePlace:
         """Return which of the selected items the one at ``place`` is, and of how many."""
+        if (left_out := self._left_out()) is not None:
+            return self._standing_beside(left_out, place.position)
         is_in = self._count(self._place == place.position)
         n_before = self._count(self._is_beyond(place, forward=False)) if is_in else 0
         return QueuePlace(n_before + 1 if is_in else None, self._count())
+
+    def _left_out(self) -> tuple[Status, ...] | None:
+        """Return which own statuses alone leave items out; None where something else does."""
+        query = self.query
+        plain = replace(
+            query, status=None, unfinished=False, detector=None, blind=False, own_only=False,
+            shown_when_done=False, limit=_ANY.limit,
+        )  # fmt: skip
+        is_whole = plain == replace(_ANY, reviewer=query.reviewer) and not self.without_checks
+        if not is_whole or self.unlisted or self.among is not None:
+            return None
+        if query.status is Status.NOT_ANNOTATED:
+            return tuple(status for status in Status if status is not query.status)
+        done = (Status.DONE,) if query.unfinished else ()
+        return done if query.status is None else None
+
+    def _standing_beside(self, left_out: tuple[Status, ...], position: int) -> QueuePlace:
+        """Count what is left out, of which there is mostly little, or nothing."""
+        if not left_out:
+            return QueuePlace(position + 1, self.dataset.n_items)
+        own = self._annotators.get(self.query.reviewer)
+        begun = annotated.c.position
+        in_status = select(func.count()).where(
+            annotated.c.dataset_id == self.dataset.id,
+            annotated.c.annotator_id == (-1 if own is None else own.id),
+            annotated.c.status.in_([status.value for status in left_out]),
+        )
+        n_out, n_before, n_here = (
+            int(self.connection.execute(in_status.where(*where)).scalar_one())
+            for where in ((), (begun < position,), (begun == position,))
+        )
+        number = None if n_here else position - n_before + 1
+        return QueuePlace(number, self.dataset.n_items - n_out)
 
     def counts(self) -> dict[Status, int]:
         """Return how many of the selected items are in each status under the reviewer."""
