@@ -85,14 +85,18 @@ def _ask(summary: DatasetSummary) -> None:
         for name, one in known.items()
         if one.names_of(AnnotatorKind.GOLD, AnnotatorKind.PERSON)
     ]
+    chosen: list[str] = []
     with right:
-        chosen = st.multiselect(
-            "Datasets",
-            labelled,
-            [summary.name] if summary.name in labelled else [],
-            key=f"bench-datasets-{summary.name}",
-            help="With gold labels, which are the reference; else the majority of people is.",
-        )
+        if labelled:
+            chosen = st.multiselect(
+                "Datasets",
+                labelled,
+                [summary.name] if summary.name in labelled else [],
+                key=f"bench-datasets-{summary.name}",
+                help="With gold labels, which are the reference; else the majority of people is.",
+            )
+        else:
+            st.info("No dataset has gold labels or reviews yet, which are the reference.")
     asking = [name for name in names if asks_models(name)]
     models: dict[str, Any] = {}
     if asking:

@@ -21,6 +21,7 @@ from spanlab.formats.columns import BATCH_ID, FIELDS
 from spanlab.formats.known.tabular import RecordLayout
 from spanlab.formats.read_options import checked_recipe
 from spanlab.formats.registry import formats
+from spanlab.formats.server_files import is_local
 from spanlab.formats.threads import speakers_in
 from spanlab.schema import AnnotatorKind
 from spanlab.ui.common import plain, server_files
@@ -177,14 +178,18 @@ def clear_form() -> None:
 
 def _ask_files() -> tuple[Sequence[UploadedFile], Sequence[str]]:
     on_server = [_SERVER] if server_files() is not None else []
-    place = st.segmented_control(
-        "Where the files are",
-        [_UPLOAD, *on_server, _TRACES],
-        default=_UPLOAD,
-        required=True,
-        key="import-place",
-        label_visibility="collapsed",
-    )
+    # Others could have this machine ask any address, with the keys of its environment.
+    of_programs = [_TRACES] if is_local(st.get_option("server.address")) else []
+    place = _UPLOAD
+    if places := [*on_server, *of_programs]:
+        place = st.segmented_control(
+            "Where the files are",
+            [_UPLOAD, *places],
+            default=_UPLOAD,
+            required=True,
+            key="import-place",
+            label_visibility="collapsed",
+        )
     if place == _TRACES:
         return ask_traces(f"import-traces-{import_round()}"), ()
     if place == _UPLOAD:

@@ -5,7 +5,8 @@
 
 An answer becomes one item with an annotation of each annotator; columns that differ between its
 rows, such as comments, are kept by annotator. Rows belong together if question, answer, passages
-and model are equal, and the id, if some rows share one: else it counts rows.
+and model are equal, and the id, if some rows share one or an annotator judges equal rows: else it
+counts rows.
 """
 
 from __future__ import annotations
@@ -121,8 +122,7 @@ class AnnotatorRows(NamedTuple):
             except InputError as error:
                 yield row._replace(refused=error)  # which is said when its turn comes
             else:
-                key = to_json([value_at(cells, path) for path in self.key])
-                answers.setdefault(key, []).append((row, cells))
+                answers.setdefault(self.key_of(cells), []).append((row, cells))
         tell(self._in_words([[cells for _, cells in same] for same in answers.values()]))
         for same in answers.values():
             first = same[0][0]
@@ -144,6 +144,10 @@ class AnnotatorRows(NamedTuple):
                     own = annotation.model_copy(update=about)
                 by_name.setdefault(own.annotator, own)
         return tuple(by_name.values())
+
+    def key_of(self, cells: Mapping[str, Any]) -> bytes:
+        """Return what all rows of one answer have in common."""
+        return to_json([value_at(cells, path) for path in self.key])
 
     def name_of(self, cells: Mapping[str, Any]) -> str:
         """Return who annotates in a row: a name, "annotator 3" for a number, "" for nobody."""
@@ -234,12 +238,16 @@ def annotator_rows_in(
     if not said and place is None:
         return None
     key = [mapping[field] for field in _ABOUT if field in mapping]
-    ids = [cells.get(mapping["id"]) for cells in samples] if "id" in mapping else []
-    if len({*map(str, ids)}) < len(ids):
-        key.append(mapping["id"])
-    return AnnotatorRows(
+    rows = AnnotatorRows(
         annotator, mapping.get("answer", ""), tuple(dict.fromkeys(key)), tuple(said), place
     )
+    ids = [str(cells.get(mapping["id"])) for cells in samples] if "id" in mapping else []
+    judged = [(rows.key_of(cells), rows.name_of(cells)) for cells in samples]
+    # One who judges the same words twice judges two samples of a model.
+    is_of_answers = len({*ids}) < len(ids) or (place is None and len({*judged}) < len(judged))
+    if ids and is_of_answers:
+        return rows._replace(key=(*rows.key, mapping["id"]))
+    return rows
 
 
 def _place_in(

@@ -112,6 +112,8 @@ class Selection:
     def _left_out(self) -> tuple[Status, ...] | None:
         """Return which own statuses alone leave items out; None where something else does."""
         query = self.query
+        if query.detector_status is not None:
+            return None
         plain = replace(
             query, status=None, unfinished=False, detector=None, blind=False, own_only=False,
             shown_when_done=False, limit=_ANY.limit,

@@ -74,7 +74,7 @@ def test_the_guide_is_searched_and_read_with_its_pictures(server: Server, page: 
     page.set_viewport_size({"width": 1280, "height": 800})
     arrive(page, server.url(topic="review").replace("/?", "/guide?"))
     expect(page.locator("h1")).to_have_text("Review")
-    expect(page.get_by_test_id("stMain")).to_contain_text("accepts a suggestion")
+    expect(page.get_by_test_id("stMain")).to_contain_text("decide on a suggestion")
     for picture in page.get_by_test_id("stImage").locator("img").all():
         assert picture.evaluate("one => one.decode().then(() => one.naturalWidth)") > 1000
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

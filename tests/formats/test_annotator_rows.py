@@ -65,6 +65,15 @@ def test_an_id_that_counts_rows_does_not_keep_them_apart(tmp_path: Path) -> None
     assert [list(_said(record)) for record in records] == [["ann", "bob"], ["ann", "gpt-4o judge"]]
 
 
+def test_samples_of_a_model_that_say_the_same_stay_apart(tmp_path: Path) -> None:
+    rows = "id,question,answer,annotator,label\n" + "".join(
+        f"{id_},Is it?,Yes.,ann,{label}\n" for id_, label in ((1, "ok"), (2, "ok"), (3, "bad"))
+    )
+    records, remarks, _ = _read(tmp_path, rows)
+    assert [_said(record)["ann"][0] for record in records] == [False, False, True]
+    assert "repeated" not in remarks
+
+
 def test_one_answer_to_two_questions_or_of_two_ids_stays_two_items(tmp_path: Path) -> None:
     rows = "id,question,answer,rater,label\n" + "".join(
         f"{id_},{question},Yes.,{rater},faithful\n"

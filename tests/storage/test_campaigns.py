@@ -50,7 +50,7 @@ def test_a_test_is_given_once_and_another_try_has_other_items(
     found = check_items.given_to(store, "d", "Ada")
     first, second = ({each.item_id for each in found.test(n)} for n in (1, 2))
     assert (len(first), len(second), len(first | second), found.hidden) == (3, 3, 6, ())
-    with pytest.raises(UsageError, match=r"a test needs 3 items .* has 1"):
+    with pytest.raises(UsageError, match=r"a test needs 3 check items .* has 1"):
         drawing.give_test(store, "d", "Ada", 3, 3)
     at = datetime(2026, 3, 2, tzinfo=UTC)
     failed = Entrance("Ada", 1, 0.25, passed=False, at=at)

@@ -238,7 +238,7 @@ def test_where_others_reach_the_server_no_path_on_it_can_be_named(
     for address in ("127.0.0.1", None):
         config.set_option("server.address", address)
         assert not open_page("export").text_input
-        assert not open_page("datasets").segmented_control
+        assert not open_page("datasets").segmented_control  # nor an address that it asks
         detect = open_page("detect").checkbox(key="spanlab.detect.ucsc-extract").check().run()
         assert "A local corpus" not in detect.selectbox(key="spanlab.detect.search").options
         monkeypatch.delenv("SPANLAB_ALLOWED_HOSTS", raising=False)
