@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from random_queues import ask
@@ -66,3 +67,29 @@ def test_questions_that_make_no_sense_are_refused(store: Store, record: MakeReco
         paging.neighbour(store, "d", anything, "item 1", 2)
     with pytest.raises(NotFoundError, match="'d' has no item 'item x'"):
         paging.neighbour(store, "d", anything, "item x", 1)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"status": Status.NOT_ANNOTATED},
+        {"unfinished": True},
+        {"status": Status.NOT_ANNOTATED, "blind": True, "detector": "offline"},
+        {"status": Status.DONE},
+        {"reverse": True},
+    ],
+)
+def test_an_item_is_said_to_stand_where_its_queue_has_it(
+    store: Store, record: MakeRecord, asked: dict[str, Any]
+) -> None:
+    store.import_records("d", [record(f"i{number}") for number in range(7)])
+    for number, status in ((0, Status.DONE), (3, Status.SKIPPED), (4, Status.DONE)):
+        write = SentOperation(f"{number}", 1, 0, SetStatus(status=status))
+        assert not store.apply("d", f"i{number}", "Ada", [write]).refused
+    query = QueueQuery(reviewer="Ada", **asked)
+    listed = [row.item_id for row in paging.page(store, "d", query).rows]
+    for name in (f"i{number}" for number in range(7)):
+        place = paging.standing(store, "d", query, name)
+        number = listed.index(name) + 1 if name in listed else None
+        assert (place.number, place.total) == (number, len(listed))
