@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from driving import Desk, idle, open_detectors
+from driving import Desk, open_detectors
 from gold_answers import GoldAnswers
 from playwright.sync_api import Page, expect
-from serving import PATIENCE, Server, arrive, serving
+from serving import Server, arrive, serving
 
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span, Status
 from spanlab.storage import Store
@@ -140,25 +140,3 @@ def test_from_choosing_detectors_to_the_trace_of_what_they_found(
     desk.press("a", "[")
     desk.settle()
     assert desk.texts("olten") == ["river Rhine"]
-
-
-_PRESS = """milliseconds => {
-    const start = [...document.querySelectorAll(".st-key-start-run button")].at(-1);
-    start.click();
-    setTimeout(() => document.querySelector("input[type=checkbox]").click(), milliseconds);
-}"""
-
-
-@pytest.mark.parametrize("milliseconds", [5, 20, 40])
-def test_a_press_is_not_lost_where_another_run_ends_its_own(
-    desk: Callable[..., Desk], milliseconds: int
-) -> None:
-    here = desk([Record(item=Item(id="a", answer="It is tall."))], opened=False)
-    here.page.goto(here.server.url(dataset=here.dataset).replace("/?", "/detect?"))
-    start = here.page.get_by_role("button", name="Start")
-    expect(start).to_be_visible(timeout=PATIENCE)
-    here.page.get_by_role("radio").first.click(force=True)
-    expect(start).to_be_enabled(timeout=PATIENCE)
-    idle(here.page)
-    here.page.evaluate(_PRESS, milliseconds)
-    expect(here.page.get_by_text("1 of 1 item").first).to_be_visible(timeout=PATIENCE)

@@ -91,5 +91,5 @@ def test_an_item_is_said_to_stand_where_its_queue_has_it(
     listed = [row.item_id for row in paging.page(store, "d", query).rows]
     for name in (f"i{number}" for number in range(7)):
         place = paging.standing(store, "d", query, name)
-        number = listed.index(name) + 1 if name in listed else None
-        assert (place.number, place.total) == (number, len(listed))
+        stands = listed.index(name) + 1 if name in listed else None
+        assert (place.number, place.total) == (stands, len(listed))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -413,3 +414,15 @@ def test_a_model_is_tested_with_a_click_and_what_was_found_stays(
     app.button(key="test-model").click().run()
     assert ":material/cancel: chat: " in everything(app)
     assert "credits exhausted" in everything(app)
+
+
+@pytest.mark.parametrize(("of", "since", "n_jobs"), [("d", 1, 1), ("d", 11, 0), ("other", 1, 0)])
+def test_a_press_that_another_run_took_counts_in_the_next_for_this_dataset_and_ten_seconds(
+    store: Store, open_page: OpenPage, of: str, since: float, n_jobs: int
+) -> None:
+    store.import_records("d", records("a"))
+    app = open_page("detect", dataset="d")
+    app.radio(key="spanlab.detect.preset").set_value("Quick and offline").run()
+    app.session_state["spanlab.pressed.start-run"] = (of, time.monotonic() - since)
+    app.run()
+    assert len(Jobs().list(5)) == n_jobs
