@@ -6,7 +6,7 @@ import zlib
 from base64 import b64decode, b64encode
 from datetime import datetime
 from io import BytesIO
-from typing import Final
+from typing import Any, Final
 
 from spanlab.base.errors import UsageError
 from spanlab.data.export_choice import REPORT, ExportChoice
@@ -20,7 +20,7 @@ MOST: Final = 16 << 20  # bytes of a page
 
 
 class _BoundedPage(BytesIO):
-    def write(self, data: bytes) -> int:  # type: ignore[override]
+    def write(self, data: Any, /) -> int:
         if self.tell() + len(data) > MOST:
             raise UsageError(
                 f"the report is larger than {MOST >> 20} MiB, the most that a link may show: "
