@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from optimizers.examples import LabelledItem, LabelSource, labelled_claims, labelled_items
-from optimizers.metrics import ANSWER_TARGETS, TARGETS, ScoredAnswer, judge_verdict
+from optimizers.metrics import ANSWER_TARGETS, ScoredAnswer, judge_verdict
 from spanlab.base.errors import UsageError
 from spanlab.base.inbound import brought, offered
 from spanlab.base.settings import Settings
@@ -60,7 +60,6 @@ ITEMS = TuningUnit(
     labelled_items,
     "no item has finished {labels} labels",
     {
-        **{target: target for target in TARGETS},
         **{key.replace("_", "-"): metric.title for key, metric in METRICS.items()},
         "iou+corr": "mean of IoU and Corr",
         "all": "mean of IoU, Corr and MaxIoU",

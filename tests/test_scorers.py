@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from math import sqrt
 from pathlib import Path
@@ -11,14 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizers.metrics import TARGETS
 from spanlab.base.errors import InputError
 from spanlab.formats import read_labels
-from spanlab.scoring.files import SCORES as SCORE_COLUMNS
+from spanlab.scoring import spans
 from spanlab.scoring.spans import (
-    METRICS,
     ItemScore,
-    PerMetric,
     mark_all,
     mark_none,
     score_item,
@@ -30,10 +29,52 @@ from spanlab.text.labels import ItemLabels, SoftLabel, flatten, harden
 LENGTH = 20
 
 
-def test_a_metric_is_one_line_of_the_table_and_one_field() -> None:
-    assert list(PerMetric.model_fields) == list(METRICS) == [m.key for m in METRICS.values()]
-    assert list(SCORE_COLUMNS) == list(METRICS)
-    assert {keys[0] for keys in TARGETS.values() if len(keys) == 1} == set(METRICS)
+def test_a_metric_that_is_added_as_one_field_is_scored_compared_tuned_and_drawn(
+    tmp_path: Path,
+) -> None:
+    added = """\
+    missed: Annotated[V, Metric("Missed", "Share overlooked.", lambda batch: 1 - batch.recall())]
+
+
+METRICS: Final"""
+    source = Path(spans.__file__).read_text(encoding="utf-8")
+    assert source.count("\n\nMETRICS: Final") == 1
+    module = tmp_path / "spans.py"
+    module.write_text(source.replace("\n\nMETRICS: Final", added), encoding="utf-8")
+    program = f"""
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+
+spec = spec_from_file_location("spanlab.scoring.spans", {str(module)!r})
+sys.modules[spec.name] = module = module_from_spec(spec)
+spec.loader.exec_module(module)
+
+from optimizers.metrics import judge
+from optimizers.units import ITEMS
+from spanlab.bench.cards import cards
+from spanlab.bench.scoring import ScoredCell
+from spanlab.scoring.annotator_tables import ScoredAnnotator, score_table
+from spanlab.scoring.files import SCORES, evaluate
+from spanlab.text.extents import Extent
+from spanlab.text.labels import ItemLabels
+
+gold, found, other = (ItemLabels("1", "en", (), (Extent(0, end),), length=20) for end in (8, 6, 4))
+result = evaluate([(gold, found)], against=[(gold, other)])
+table = result.tables()[0]
+assert table.rows[0][[column.title for column in table.columns].index("Missed")] == 0.25
+assert result.figures()["macro"]["missed"]["mean"] == 0.25
+assert result.against.macro.missed.difference == -0.25
+on_page = score_table([ScoredAnnotator("Ann", None, result.report)], tuple(SCORES), "missed")
+assert "Missed" in [column.title for column in on_page.columns]
+card = cards()["samples"].with_metric("missed")
+assert ScoredCell(1, result.report).figures(card)["macro"]["missed"]["mean"] == 0.25
+assert ITEMS.metrics["missed"] == "Missed"
+assert judge(gold, found, "a" * 20, "missed").score == 0.25
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert not done.returncode, done.stderr
 
 
 SCORES = ("iou", "precision", "recall", "f1", "span_f1")

@@ -26,10 +26,11 @@ from spanlab.formats.contexts import ContextFiles
 from spanlab.output.figures import counted
 from spanlab.output.tables import ResultTable, columns_of
 from spanlab.schema import Annotation, AnnotatorKind, Item, Name, Record
+from spanlab.scoring.spans import METRICS
 from spanlab.text.labels import vote
 
 _PACKAGE: Final = Path(__file__).parents[1]  # where the samples lie
-_SPANS: Final = ("iou", "corr", "max_iou", "precision", "recall", "f1", "span_f1")
+_SPANS: Final = ("iou", "corr", "max_iou")
 _VERDICTS: Final = ("macro_f1", "balanced_accuracy", "accuracy", "auroc")
 _ANSWERS: Final = (*_VERDICTS[:3], "auroc", "average_precision", "f1")
 
@@ -71,7 +72,7 @@ class DatasetCard(FrozenModel):
     @property
     def scores(self) -> tuple[str, ...]:
         """The metrics, the one that is tested first."""
-        by_level = {"spans": _SPANS[:3], "answers": _ANSWERS}
+        by_level = {"spans": _SPANS, "answers": _ANSWERS}
         return self.metrics or by_level.get(self.level, _VERDICTS[:3])
 
     def with_metric(self, metric: str) -> DatasetCard:
@@ -80,7 +81,7 @@ class DatasetCard(FrozenModel):
         Raises:
             UsageError: it is none of this dataset.
         """
-        metrics = _SPANS if self.level == "spans" else _VERDICTS[:1]
+        metrics = tuple(METRICS) if self.level == "spans" else _VERDICTS[:1]
         if metric not in metrics:
             raise UsageError(f"{self.name} has no test of {metric!r} (it has {', '.join(metrics)})")
         other_metrics = (name for name in self.scores if name != metric)

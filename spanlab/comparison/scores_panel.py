@@ -12,6 +12,8 @@ from spanlab.output.tables import ONE_ITEM, MeanInterval, ResultTable
 from spanlab.schema import AnnotatorKind
 from spanlab.scoring.agreement import clustered
 from spanlab.scoring.annotator_tables import (
+    MAIN_SCORES,
+    PAIR_SCORES,
     ScoredAnnotator,
     answer_table,
     calibration_table,
@@ -24,18 +26,15 @@ from spanlab.scoring.annotator_tables import (
 from spanlab.scoring.annotators import DatasetComparison
 from spanlab.scoring.calibration import Confusion
 from spanlab.scoring.files import SCORES
-from spanlab.scoring.spans import METRICS
 from spanlab.ui.charts import pair_chart
 from spanlab.ui.common import plain
 from spanlab.ui.dots import HEAT, INK, best, ranked
 from spanlab.ui.tables import csv_button, show_chart, show_grid, show_table
 
-_MAIN = ("iou", "f1", "span_f1")  # the rest is shown on request
 _MOST = 20  # people, and others, in a chart
 _MOST_PER_LANGUAGE = 5  # in each of its small charts
 _MOST_CURVES = 7  # that can be told apart
 _PICTURE = 520  # pixels, the height of the box that the picture scrolls in
-_PAIRS = {"IoU": "iou", "F1": "f1"}
 # The headings stay while the cells scroll; the darker a cell, the higher the agreement.
 _STYLE = (
     """<style>
@@ -103,8 +102,7 @@ def _choose_metric(scores: Sequence[ScoredAnnotator]) -> tuple[str, Sequence[str
     with st.container(horizontal=True, vertical_alignment="bottom"):
         place = st.container(width="content")
         shows_all = st.toggle("More scores", key="spanlab.scores.more")
-        columns = (*_MAIN, *(name for name in METRICS if name not in _MAIN))
-        columns = columns if shows_all else _MAIN
+        columns = tuple(dict.fromkeys((*MAIN_SCORES, *(SCORES if shows_all else ()))))
         metric = place.segmented_control(
             "Score",
             columns,
@@ -188,9 +186,10 @@ def _show_pairs(
     """Draw the matrix of pairs, those who agree beside each other, people after the others."""
     which = st.segmented_control(
         "Agreement of pairs",
-        list(_PAIRS),
-        default="IoU",
+        PAIR_SCORES,
+        default="iou",
         required=True,
+        format_func=lambda name: SCORES[name].title,
         key="spanlab.pairs",
         help="Mean over the items that both have finished; an item on which both marked nothing "
         "counts 1.",
@@ -206,13 +205,14 @@ def _show_pairs(
         "matrix scrolls."
     )
     table = pair_table(drawn)
-    st.html(matrix_html(table, _PAIRS[which], order))
+    st.html(matrix_html(table, which, order))
     csv_button(table)
     if st.toggle(":material/image: As a picture", key="spanlab.pairs.picture"):
         with st.container(height=_PICTURE, border=False):
             st.altair_chart(
-                pair_chart(table, _PAIRS[which], order),
-                alt=f"Mean {which} of every pair of annotators; the table above has the figures",
+                pair_chart(table, which, order),
+                alt=f"Mean {SCORES[which].title} of every pair of annotators; "
+                "the table above has the figures",
                 width="content",
             )
 
@@ -223,7 +223,7 @@ def matrix_html(pairs: ResultTable, which: str, order: Sequence[str]) -> str:
     It is no grid as other tables are: those have no second figure in a cell, no shading and no
     upright headings, and of a hundred annotators they show a handful at once.
     """
-    value = 3 if which == "iou" else 4
+    value = 3 + PAIR_SCORES.index(which)
     values = {
         names: (float(str(row[value])), int(str(row[2])))
         for row in pairs.rows

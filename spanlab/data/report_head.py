@@ -21,6 +21,7 @@ from spanlab.output.tables import Chart, Column, MeanInterval, ResultTable, as_h
 from spanlab.schema import AnnotatorKind, DatasetSettings, Status
 from spanlab.scoring.annotator_tables import (
     ANNOTATOR,
+    MAIN_SCORES,
     ScoredAnnotator,
     answer_table,
     score_table,
@@ -279,7 +280,7 @@ def _span_scores(comparison: DatasetComparison) -> str:
     title = f"Scores against {comparison.reference}, means over languages with 95 % intervals"
     if len(people) > _PEOPLE:
         title += f"; of {len(people):,} people the best {_PEOPLE}"
-    return as_html(score_table(shown, ("iou", "f1", "span_f1"), "iou", title))
+    return as_html(score_table(shown, MAIN_SCORES, "iou", title))
 
 
 def _best_first(scores: Sequence[ScoredAnnotator]) -> list[ScoredAnnotator]:

@@ -58,6 +58,8 @@ _RECALLED: Final = column_of(
 )
 ANNOTATOR: Final = Column(key="annotator", title="Annotator")
 KIND: Final = Column(key="kind", title="Kind")
+MAIN_SCORES: Final = ("iou", "f1", "span_f1")  # the rest is shown on request
+PAIR_SCORES: Final = ("iou", "f1")  # of two annotators
 _ALPHA: Final = (
     "1 is perfect agreement, 0 what chance would give, below 0 systematic disagreement. Unknown "
     "where it is undefined: all marked everything, or all nothing."
@@ -243,10 +245,12 @@ def pair_table(pairs: Sequence[AnnotatorPair]) -> ResultTable:
         columns=(
             *columns_of("text", "A", "B"),
             *columns_of("count", "Common items"),
-            SCORES["iou"],
-            SCORES["f1"],
+            *(SCORES[name] for name in PAIR_SCORES),
         ),
-        rows=tuple((pair.a, pair.b, pair.n, pair.iou, pair.f1) for pair in pairs),
+        rows=tuple(
+            (pair.a, pair.b, pair.n, *(getattr(pair, name) for name in PAIR_SCORES))
+            for pair in pairs
+        ),
     )
 
 

@@ -150,16 +150,16 @@ class ScoreEvaluation(ResultViews):
     def _baselines(self) -> tuple[ResultTable, ...]:
         if self.everything is None or self.nothing is None:
             return ()
-        sides = {"all": "All marked", "none": "None marked"}
+        called = {"all": "All marked", "none": "None marked"}
         columns = [
             Column(key=f"{key}-{metric}", title=f"{title}: {SCORES[metric].title}", unit="score")
-            for key, title in sides.items()
+            for key, title in called.items()
             for metric in _MAIN
         ]
-        baselines = zip(_by_language(self.everything), _by_language(self.nothing), strict=True)
+        means = zip(_by_language(self.everything), _by_language(self.nothing), strict=True)
         rows = tuple(
-            (lang, marked.iou.mean, marked.corr.mean, unmarked.iou.mean, unmarked.corr.mean)
-            for (lang, marked), (_, unmarked) in baselines
+            (lang, *(getattr(side, metric).mean for side in (marked, unmarked) for metric in _MAIN))
+            for (lang, marked), (_, unmarked) in means
         )
         columns = [LANGUAGE, *columns]
         return (ResultTable(key="baselines", title="Baselines", columns=columns, rows=rows),)
@@ -209,14 +209,18 @@ def difference_table(
             (P_VALUE, f"p of {SCORES[name].title}"),
         )
     ]
-    rows = [*((row.lang, row) for row in against.languages), ("macro", against.macro)]
+    sides = [*((row.lang, row) for row in against.languages), ("macro", against.macro)]
     return ResultTable(
         key="differences",
         title=title,
         columns=(LANGUAGE, ITEMS, *columns),
         rows=tuple(
-            (lang, row.n, *difference_cells(row.iou), *difference_cells(row.corr))
-            for lang, row in rows
+            (
+                lang,
+                side.n,
+                *(cell for name in _MAIN for cell in difference_cells(getattr(side, name))),
+            )
+            for lang, side in sides
         ),
         remarks=("p of languages by Holm's correction.",) if len(against.languages) > 1 else (),
     )

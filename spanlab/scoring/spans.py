@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from math import isnan
-from typing import Any, Final, Generic, TypeVar
+from typing import Annotated, Any, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,49 +22,12 @@ Floats = NDArray[np.float64]
 V = TypeVar("V")
 
 
-class PerMetric(FrozenModel, Generic[V]):
-    """A value for each of ``METRICS``, by its key."""
-
-    iou: V
-    corr: V
-    max_iou: V | None
-    precision: V
-    recall: V
-    f1: V
-    span_f1: V
-
-
-class _Scored(FrozenModel):
-    id: str
-    lang: str
-
-
-class ItemScore(PerMetric[float], _Scored):
-    """The scores of a prediction on one item; ``METRICS`` and ``score_item`` say what they mean.
-
-    ``cluster`` is the id of the first item that it has something in common with; empty for itself.
-    """
-
-    cluster: str = ""
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A metric of spans: everything that scores, compares, tunes or draws them reads ``METRICS``.
-
-    ``title`` and ``about`` are for people; ``of`` returns a number for each item of a batch, NaN
-    for an item that the metric does not apply to.
-    """
-
-    key: str
-    title: str
-    about: str
-    of: Callable[[_Batch], Floats]
-
-
 @dataclass(frozen=True)
 class _Batch:
-    """Items that are scored at once, as columns."""
+    """Items that are scored at once, as columns; a method for each metric, a figure per item.
+
+    Of hard labels both sides empty is 1, one side empty is 0.
+    """
 
     golds: Sequence[ItemLabels]
     preds: Sequence[ItemLabels]
@@ -105,78 +68,121 @@ class _Batch:
         """The characters of both sides added up, per item."""
         return self.n_wanted + self.n_found
 
+    def iou(self) -> Floats:
+        return _share(self.common, self.both - self.common, self.both)
+
     def corr(self) -> Floats:
-        """Spearman correlation of the soft labels."""
+        """Below 0 the reverse order; both sides constant is 1, exactly one is 0."""
         gold = IntervalTrack.of([labels.soft for labels in self.golds], self.bases)
         pred = IntervalTrack.of([labels.soft for labels in self.preds], self.bases)
         return spearman(gold, pred, self.lengths)
 
+    def max_iou(self) -> Floats:
+        """NaN where single annotators are not known."""
+        return _max_iou(self.golds, self.predicted, self.bases)
 
-METRICS: Final = {
-    metric.key: metric
-    for metric in (
+    def precision(self) -> Floats:
+        return _share(self.common, self.n_found, self.both)
+
+    def recall(self) -> Floats:
+        return _share(self.common, self.n_wanted, self.both)
+
+    def f1(self) -> Floats:
+        return _share(2 * self.common, self.both, self.both)
+
+    def span_f1(self) -> Floats:
+        """Touching spans are counted as one."""
+        return _span_f1(self.wanted, self.predicted)
+
+
+class Metric(NamedTuple):
+    """A metric of spans.
+
+    ``title`` and ``about`` are for people; ``of`` returns a number for each item of a batch, NaN
+    for an item that the metric does not apply to.
+    """
+
+    title: str
+    about: str
+    of: Callable[[_Batch], Floats]
+
+
+class PerMetric(FrozenModel, Generic[V]):
+    """A value for each metric: whatever scores, compares, tunes or draws reads these fields.
+
+    They are added here alone; a field's type ends in None where an item may lack the metric.
+    """
+
+    iou: Annotated[
+        V,
         Metric(
-            "iou",
             "IoU",
             "Intersection over union of the characters marked as hallucinated. 1 is the same "
             "characters, 0 none in common.",
-            lambda batch: _share(batch.common, batch.both - batch.common, batch.both),
+            _Batch.iou,
         ),
+    ]
+    corr: Annotated[
+        V,
         Metric(
-            "corr",
             "Corr",
             "Spearman correlation of the probabilities over all characters. 1 is the same order, 0 "
             "no relation.",
-            lambda batch: batch.corr(),
+            _Batch.corr,
         ),
+    ]
+    max_iou: Annotated[
+        V | None,
         Metric(
-            "max_iou",
             "MaxIoU",
             "The best IoU with any single person; for a person, with any other person.",
-            lambda batch: _max_iou(batch.golds, batch.predicted, batch.bases),
+            _Batch.max_iou,
         ),
+    ]
+    precision: Annotated[
+        V,
         Metric(
-            "precision",
             "Precision",
             "Share of the marked characters that the reference marks too.",
-            lambda batch: _share(batch.common, batch.n_found, batch.both),
+            _Batch.precision,
         ),
-        Metric(
-            "recall",
-            "Recall",
-            "Share of the reference's characters that are marked.",
-            lambda batch: _share(batch.common, batch.n_wanted, batch.both),
-        ),
-        Metric(
-            "f1",
-            "F1",
-            "Harmonic mean of precision and recall, in characters.",
-            lambda batch: _share(2 * batch.common, batch.both, batch.both),
-        ),
-        Metric(
-            "span_f1",
-            "Span F1",
-            "F1 of whole spans with both edges exactly right.",
-            lambda batch: _span_f1(batch.wanted, batch.predicted),
-        ),
-    )
+    ]
+    recall: Annotated[
+        V,
+        Metric("Recall", "Share of the reference's characters that are marked.", _Batch.recall),
+    ]
+    f1: Annotated[
+        V, Metric("F1", "Harmonic mean of precision and recall, in characters.", _Batch.f1)
+    ]
+    span_f1: Annotated[
+        V, Metric("Span F1", "F1 of whole spans with both edges exactly right.", _Batch.span_f1)
+    ]
+
+
+METRICS: Final = {
+    key: metric
+    for key, field in PerMetric.model_fields.items()
+    for metric in field.metadata
+    if isinstance(metric, Metric)
 }
 
 
-def score_item(gold: ItemLabels, pred: ItemLabels) -> ItemScore:
-    """Score the prediction for one item.
+class _Scored(FrozenModel):
+    id: str
+    lang: str
 
-    - ``iou``: intersection over union of the hard labels' characters. 1 is the same characters,
-      0 none in common; both empty is 1, one empty is 0.
-    - ``corr``: Spearman correlation of the soft labels over all characters. 1 is the same order,
-      0 no relation (also: exactly one side is constant), below 0 the reverse order; both constant
-      is 1, an answer without characters too.
-    - ``max_iou``: the best IoU with any single annotator's characters, so 1 if the prediction
-      equals one of them; None where single annotators are not known.
-    - ``precision``, ``recall``, ``f1`` of the hard labels' characters. 1 is all right, 0 nothing
-      right; both sides empty is 1 for all three, one side empty is 0 for all three.
-    - ``span_f1``: of whole spans with both edges exactly right, touching spans counted as one.
-      1 is all and only the gold spans, 0 none of them; both empty is 1, one empty is 0.
+
+class ItemScore(PerMetric[float], _Scored):
+    """The scores of a prediction on one item; ``METRICS`` says what they mean.
+
+    ``cluster`` is the id of the first item that it has something in common with; empty for itself.
+    """
+
+    cluster: str = ""
+
+
+def score_item(gold: ItemLabels, pred: ItemLabels) -> ItemScore:
+    """Return all of ``METRICS`` of the prediction for one item.
 
     Raises:
         InputError: the ids or lengths differ, neither side knows the answer's length, or labels
