@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection, and_, delete, exists, insert, or_, select
 
 from spanlab.base.errors import NotFoundError
-from spanlab.schema import AnnotatorKind, Permission
+from spanlab.schema import AnnotatorKind, DatasetSettings, Permission
 from spanlab.storage import Store, access, catalog, moves
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.items import lock
@@ -50,7 +50,7 @@ def find(store: Store, ids: Collection[str] | None = None, limit: int = 1) -> li
 
 
 def forget(store: Store, job_id: str) -> bool:
-    """Forget a job, and delete its dataset unless people worked on it; return if it stays.
+    """Forget a job, and delete its dataset unless people work on it; return if it stays.
 
     Raises:
         NotFoundError: the API has no such job.
@@ -60,7 +60,7 @@ def forget(store: Store, job_id: str) -> bool:
 
 
 def _forget(connection: Connection, job_id: str) -> DatasetRow | None:
-    """Delete the row of a job, and return its dataset if nobody but detectors has worked on it.
+    """Delete the row of a job, and return its dataset if nobody has worked on it, or is to.
 
     None also where the dataset was deleted already.
 
@@ -82,6 +82,9 @@ def _forget(connection: Connection, job_id: str) -> DatasetRow | None:
         exists().where(operations.c.dataset_id == dataset.id),
         exists().where(loads.c.dataset_id == dataset.id),  # somebody imports more into it
     )
-    if dataset.n_items != row.total or connection.execute(select(touched)).scalar():
+    settings = DatasetSettings.model_validate_json(dataset.settings)
+    is_planned = settings.has_lists or settings.measurement is not None
+    is_grown = dataset.n_items != row.total
+    if is_grown or is_planned or connection.execute(select(touched)).scalar():
         return None
     return DatasetRow(dataset.id, dataset.name, dataset.n_items)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,15 @@ from spanlab.integrations.traces import TraceInbox
 from spanlab.jobs import Jobs
 from spanlab.measure.sample import measurement_queue, plan_measurement
 from spanlab.oplog.operations import SentOperation, SetStatus
-from spanlab.schema import Annotation, Item, MeasurementPlan, Process, Record, Status
+from spanlab.schema import (
+    Annotation,
+    DatasetSettings,
+    Item,
+    MeasurementPlan,
+    Process,
+    Record,
+    Status,
+)
 from spanlab.search.index import build
 from spanlab.storage import Store
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
@@ -186,28 +195,36 @@ def test_a_dataset_that_is_called_like_a_job_is_none(store: Store) -> None:
     assert {each.name for each in store.datasets()} == {*names, f"api-{mine}"}
 
 
-def test_what_people_reviewed_stays_when_a_job_is_forgotten(
-    client: TestClient, store: Store
-) -> None:
-    reviewed, grown, left = (
-        client.post("/v1/jobs", json={"answers": [ASKED]}).json()["id"] for _ in range(3)
-    )
-    store.apply(
-        f"api-{reviewed}", "0", "Ada", [SentOperation("s", 1, 0, SetStatus(status=Status.DONE))]
-    )
-    store.import_records(f"api-{grown}", [Record(item=Item(id="theirs", answer=ANSWER))])
-    assert len(client.get(f"/v1/jobs/{grown}/results").json()["results"]) == 1
-    for job_id in (reviewed, grown, left):
-        assert client.delete(f"/v1/jobs/{job_id}").status_code == 202  # stopped
-    for job_id in (reviewed, grown):
-        kept = client.delete(f"/v1/jobs/{job_id}")
-        assert (kept.status_code, "people have worked on" in kept.json()["kept"]) == (200, True)
-        assert client.get(f"/v1/jobs/{job_id}").status_code == 404
-    with ThreadPoolExecutor(4) as callers:
-        gone = list(callers.map(lambda _: client.delete(f"/v1/jobs/{left}").status_code, range(4)))
-    assert sorted(gone) == [204, 404, 404, 404]
-    assert [each.name for each in store.datasets()] == [f"api-{reviewed}", f"api-{grown}"]
-    assert client.get("/v1/jobs").json() == []
+def test_what_people_reviewed_or_are_to_review_stays_when_a_job_is_forgotten(store: Store) -> None:
+    with serving(store) as client:
+        reviewed, grown, assigned, measured, left = (
+            client.post("/v1/jobs", json={"answers": [ASKED]}).json()["id"] for _ in range(5)
+        )
+        plans: dict[str, dict[str, object]] = {
+            assigned: {"overlap": 1},
+            measured: {"measurement": MeasurementPlan(annotator="x")},
+        }
+        for job_id, plan in plans.items():
+            store.change_settings(f"api-{job_id}", partial(DatasetSettings.model_copy, update=plan))
+        store.apply(
+            f"api-{reviewed}", "0", "Ada", [SentOperation("s", 1, 0, SetStatus(status=Status.DONE))]
+        )
+        store.import_records(f"api-{grown}", [Record(item=Item(id="theirs", answer=ANSWER))])
+        assert len(client.get(f"/v1/jobs/{grown}/results").json()["results"]) == 1
+        kept_jobs = (reviewed, grown, assigned, measured)
+        for job_id in (*kept_jobs, left):
+            assert client.delete(f"/v1/jobs/{job_id}").status_code == 202  # stopped
+        for job_id in kept_jobs:
+            kept = client.delete(f"/v1/jobs/{job_id}")
+            assert (kept.status_code, "people have worked on" in kept.json()["kept"]) == (200, True)
+            assert client.get(f"/v1/jobs/{job_id}").status_code == 404
+        with ThreadPoolExecutor(4) as callers:
+            gone = list(
+                callers.map(lambda _: client.delete(f"/v1/jobs/{left}").status_code, range(4))
+            )
+        assert sorted(gone) == [204, 404, 404, 404]
+        assert [each.name for each in store.datasets()] == [f"api-{job_id}" for job_id in kept_jobs]
+        assert client.get("/v1/jobs").json() == []
 
 
 def test_a_job_follows_its_dataset_to_another_name_and_to_no_other_dataset(store: Store) -> None:
