@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import NamedTuple
 
 from optimizers.preparing import DRAWING, resolve
@@ -22,8 +21,8 @@ from spanlab.detection import (
 )
 from spanlab.detection.selection import DetectorSelection, is_ensemble
 from spanlab.detection.specifications import specifications
-from spanlab.models import ModelChoice, TokenPrice
-from spanlab.models.choice import options_for, options_of_environment
+from spanlab.models import ModelChoice
+from spanlab.models.resolving import ModelLayers
 from spanlab.schema.usage import CallLimits
 
 
@@ -168,17 +167,8 @@ def _prompt_model(options: SearchOptions) -> ModelChoice | None:
     Raises:
         UsageError: price or options cannot be read.
     """
-    model, price = options.prompt_model, options.price.strip()
-    if not isinstance(model, ModelChoice):
-        if not model.strip():
-            return None
-        model = ModelChoice.read(model=model.strip())
-    layers = (options_of_environment(os.environ), options.model_options)
-    choices = {
-        name: value
-        for model_options in layers
-        for name, value in options_for(model_options, ("",)).chosen.items()
-        if name not in DRAWING
-    }
-    model = model.model_copy(update=choices)
-    return model.model_copy(update={"price": TokenPrice.parse(price)}) if price else model
+    given = options.prompt_model
+    if not isinstance(given, ModelChoice) and not given.strip():
+        return None
+    model = ModelLayers(model=given, price=options.price, options=options.model_options).resolve()
+    return model.model_copy(update={name: getattr(given, name, None) for name in DRAWING})

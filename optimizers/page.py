@@ -23,8 +23,7 @@ from optimizers.programs import registry
 from optimizers.units import units
 from spanlab.detection.entry import tunable
 from spanlab.detection.form import start_job
-from spanlab.detection.models import model_environment
-from spanlab.detection.models_panel import is_set_up
+from spanlab.detection.models_panel import environment
 from spanlab.jobs import Jobs, JobState, JobView
 from spanlab.jobs.panel import (
     EVERY,
@@ -61,10 +60,10 @@ def page() -> None:
     started = latest if latest is not None and is_started_here(latest.id) else None
     if latest is not None and started is None:
         _draw_latest_job(latest)
-    environment = model_environment(set_up=is_set_up())
-    filled = search_form(summary, environment)
+    here = environment()
+    filled = search_form(summary, here)
     with st.container(border=True):
-        if environment.problem:
+        if here.problem:
             st.markdown("Optimisation needs a model: see above.")
             if started is not None:
                 _draw_latest_job(started)

@@ -144,7 +144,8 @@ def choose_examples(records: Iterable[Record], search: PromptSearch) -> list[Lab
     if labelled and not items:
         raise UsageError(
             f"{search.labels} labels say only whether the {counted(len(labelled), 'answer')} are "
-            f"hallucinated, not where; --metric {next(iter(ANSWER_TARGETS))} tunes on that"
+            "hallucinated, not where; a metric that tunes on that (--metric) is "
+            f"{next(iter(ANSWER_TARGETS))}"
         )
     if not items:
         raise UsageError(

@@ -33,7 +33,7 @@ def test_a_metric_that_is_added_as_one_field_is_scored_compared_tuned_and_drawn(
     tmp_path: Path,
 ) -> None:
     added = """\
-    missed: Annotated[V, Metric("Missed", "Share overlooked.", lambda batch: 1 - batch.recall())]
+    missed: Annotated[V, Metric("Missed", lambda batch: 1 - batch.recall())]
 
 
 METRICS: Final"""

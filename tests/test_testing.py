@@ -287,7 +287,9 @@ def test_what_models_say_controls_no_terminal_and_breaks_no_xml(
 
 
 def test_pytest_names_the_detector_where_a_test_names_none(
-    pipeline: Callable[..., subprocess.CompletedProcess[str]], model_server: ModelServer
+    pipeline: Callable[..., subprocess.CompletedProcess[str]],
+    model_server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     named = ("--spanlab-detector", "ucsc-extract")
     model_server.script(lambda ask: fail(402, "no funds"))
@@ -296,6 +298,10 @@ def test_pytest_names_the_detector_where_a_test_names_none(
     done = pipeline(*named)
     assert "2 failed, 1 passed" in done.stdout
     assert "0-19 'The tower was built'" in done.stdout
+    monkeypatch.delenv("SPANLAB_MODEL")
+    unnamed = pipeline(*named).stdout
+    assert "no language model is named: set SPANLAB_MODEL" in unnamed
+    assert "--model" not in unnamed
     refused = pipeline("--spanlab-detector", "ucsc-extrakt")
     assert refused.returncode == 4
     assert "did you mean 'ucsc-extract'" in refused.stderr

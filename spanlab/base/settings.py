@@ -71,6 +71,15 @@ class EnvironmentVariables(BaseModel):
         return f"{prefix or cls.prefix}{special.upper().replace('-', '_')}"
 
     @classmethod
+    def set_by(
+        cls, field: str, environ: Mapping[str, str], roles: Sequence[str] = (), *, prefix: str = ""
+    ) -> str:
+        """Return the variable that counts for a field: the first that is set; see ``read``."""
+        special = roles if cls.per_role(field) else ()
+        names = [cls.variable(field, role, prefix=prefix) for role in (*special, "")]
+        return next((name for name in names if environ.get(name, "").strip()), names[-1])
+
+    @classmethod
     def per_role(cls, field: str) -> PerRole | None:
         """Return the mark of a field that has a variable for each role, None for others."""
         marks = cls.model_fields[field].metadata
@@ -93,9 +102,7 @@ class EnvironmentVariables(BaseModel):
         given = {
             field: (variable, text)
             for field in cls.model_fields
-            # The last that is set counts.
-            for role in ("", *reversed(roles if cls.per_role(field) else ()))
-            for variable in [cls.variable(field, role, prefix=prefix)]
+            for variable in [cls.set_by(field, environ, roles, prefix=prefix)]
             if (text := environ.get(variable, "").strip())
         }
         try:

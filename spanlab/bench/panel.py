@@ -17,8 +17,6 @@ from spanlab.bench.stored import write_datasets
 from spanlab.detection.entry import DetectorEntry, asks_models, installed
 from spanlab.detection.estimate import typical_cost
 from spanlab.detection.form import ask_model
-from spanlab.detection.models import model_environment
-from spanlab.detection.models_panel import is_set_up
 from spanlab.detection.selection import DetectorSelection
 from spanlab.detection.specifications import specifications
 from spanlab.jobs import Jobs, JobView
@@ -100,7 +98,7 @@ def _ask(summary: DatasetSummary) -> None:
     asking = [name for name in names if asks_models(name)]
     models: dict[str, Any] = {}
     if asking:
-        models = ask_model(asking, model_environment(set_up=is_set_up()))
+        models = ask_model(asking)
         costs = ", ".join(f"{name} {typical_cost(usable[name])}" for name in asking)
         st.caption(plain(f"Cost per answer: {costs}; baselines run each detector twice more."))
     limit = st.number_input("Items per dataset", 1, None, 100, key="bench-items", width=200)

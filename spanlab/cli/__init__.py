@@ -11,7 +11,7 @@ import sys
 import warnings
 from typing import Any
 
-from spanlab.base.errors import DeprecatedWarning, SpanlabError, UsageError
+from spanlab.base.errors import DeprecatedWarning, SpanlabError, UnnamedModelError, UsageError
 from spanlab.base.redaction import bound_logs, visible
 
 
@@ -25,7 +25,8 @@ def main() -> None:
     try:
         _run()
     except UsageError as error:
-        sys.exit(_say(str(error), 2))
+        or_here = ", or pass --model NAME" if isinstance(error, UnnamedModelError) else ""
+        sys.exit(_say(f"{error}{or_here}", 2))
     except SpanlabError as error:
         sys.exit(_say(str(error), 1))
     except OSError as error:

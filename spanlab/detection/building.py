@@ -10,7 +10,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast
 
 from spanlab import doors
-from spanlab.base.errors import UnnamedModelError, UsageError
+from spanlab.base.errors import UsageError
 from spanlab.base.inbound import brought, foreign
 from spanlab.base.settings import Settings
 from spanlab.detection.base import BatchDetector, Detector, DetectorKit, LocalDetector
@@ -19,7 +19,6 @@ from spanlab.detection.entry import asks_models, entry_of
 from spanlab.detection.local import BatchCollector, in_executor
 from spanlab.detection.spec import DetectorSpec, EnsembleSpec, Spec
 from spanlab.models import Meter, answer_cache, language_model
-from spanlab.models.building import dspy_has_model
 from spanlab.models.programs import ProgramRegistry
 from spanlab.schema import Annotation, Item, TunedPredictor
 from spanlab.schema.usage import Budget
@@ -148,12 +147,7 @@ def kit_of(
     """
     spec = spec.model_copy(update={"reasoning": spec.thinks()})
     entry = entry_of(spec.detector)
-    try:
-        choices = {role: spec.choice(role) for role in entry.roles}
-    except UnnamedModelError:
-        if not dspy_has_model() or meter.budget != Budget():
-            raise
-        choices = {}
+    choices = spec.choices(leaves_to_dspy=meter.budget == Budget())  # which it could not count
     # What was found for a claim before its date is all that may be read of it.
     local = isinstance(spec.retriever, AveritecSpec)
     cache = answer_cache(settings, "models") if cached else None

@@ -19,8 +19,6 @@ from spanlab.detection.checking import (
 )
 from spanlab.detection.entry import asks_models
 from spanlab.detection.form import ask_model, presets
-from spanlab.detection.models import model_environment
-from spanlab.detection.models_panel import is_set_up
 from spanlab.detection.request import RunOptions
 from spanlab.formats.server_files import is_local
 from spanlab.output.figures import counted
@@ -141,7 +139,7 @@ def _ask_model(detector: str) -> dict[str, Any]:
     if not asks_models(detector):
         return {}
     with st.container(width=620):
-        return ask_model([detector], model_environment(set_up=is_set_up()))
+        return ask_model([detector])
 
 
 def _uploaded(files: Sequence[UploadedFile]) -> Iterator[Passage]:

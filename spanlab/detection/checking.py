@@ -69,7 +69,9 @@ def check_answer(item: Item, options: RunOptions, *, actor: Actor = OWNER) -> Ch
     actor.require(Permission.ADMINISTER)
     specs = specifications(options.model_copy(update={"detectors": options.detectors or _OFFLINE}))
     if len(specs) > 1:
-        raise UsageError("check takes one --detector; an ensemble, such as ucsc, asks several")
+        raise UsageError(
+            "check takes one detector (--detector); an ensemble, such as ucsc, asks several"
+        )
     run = FileRun.of(RunRequest.of(options, detectors=specs))
     (record,) = run.annotate([Record(item=item)])
     annotation, spent = record.by(specs[0].signs), str(run.spent or "")

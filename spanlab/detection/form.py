@@ -22,13 +22,13 @@ from spanlab.detection.entry import (
     installed,
 )
 from spanlab.detection.estimate import typical_cost
-from spanlab.detection.models import ModelEnvironment, model_environment
+from spanlab.detection.models import SEARCH_KEY, ModelEnvironment
 from spanlab.detection.models_panel import (
     ask_model_name,
     draw_model_check,
     draw_model_problem,
     draw_model_setup,
-    is_set_up,
+    environment,
     set_up_model,
 )
 from spanlab.detection.options_form import ask, model_options_form, options_form
@@ -66,12 +66,12 @@ def run_form() -> dict[str, Any]:
                 else "Depends on the detectors: choose at least one."
             )
         else:
-            environment = model_environment(set_up=is_set_up())
-            models = ask_model(asking, environment)
+            here = environment()
+            models = ask_model(asking, here)
             models["model_options"] = model_options_form(asking, "detect")
-            if environment.problem is None:
+            if here.problem is None:
                 draw_model_check(DetectorSelection(detectors=tuple(asking), **models))
-            filled |= models | _ask_passages(environment)
+            filled |= models | _ask_passages(here)
     return filled | _ask_limits(filled["detectors"], bool(asking))
 
 
@@ -165,21 +165,26 @@ def _offer(name: str, entry: DetectorEntry | BrokenDetector) -> bool:
     return is_chosen
 
 
-def ask_model(asking: Sequence[str], environment: ModelEnvironment) -> dict[str, Any]:
+def ask_model(asking: Sequence[str], here: ModelEnvironment | None = None) -> dict[str, Any]:
     """Ask which model these detectors are to ask, and where it is.
+
+    Args:
+        asking: names of detectors.
+        here: what the environment says, if it was read already.
 
     Returns:
         Values of ``DetectorSelection``.
     """
+    here = here or environment()
     _draw_heading("Model")
-    draw_model_problem(environment)
+    draw_model_problem(here)
     name, cost = st.columns([1.4, 1])
     with name:
         about = "The model that detectors ask."
-        model = ask_model_name("Model", environment.model, about, "detect.model")
+        model = ask_model_name("Model", here.model, about, "detect.model")
     with cost:
-        filled = ask(DetectorSelection, "detect", "price", price={"default": environment.price})
-    draw_model_setup(environment)
+        filled = ask(DetectorSelection, "detect", "price", price={"default": here.price})
+    draw_model_setup(here)
     one_model = False
     for ensemble in filter(is_ensemble, asking):
         own = ", ".join(models_of(ensemble))
@@ -191,7 +196,7 @@ def ask_model(asking: Sequence[str], environment: ModelEnvironment) -> dict[str,
     return {**filled, "model": set_up_model(model), "one_model": one_model}
 
 
-def _ask_passages(environment: ModelEnvironment) -> dict[str, JsonValue]:
+def _ask_passages(here: ModelEnvironment) -> dict[str, JsonValue]:
     _draw_heading("Passages")
     files = server_files()
     kinds = [name for name, kind in source_kinds().items() if not kind.corpus or files is not None]
@@ -199,7 +204,7 @@ def _ask_passages(environment: ModelEnvironment) -> dict[str, JsonValue]:
     name = str(filled["search"])
     kind = source_kinds()[name]
     service = kind.service
-    st.caption(plain(_describe_service(service, environment) if service else kind.about))
+    st.caption(plain(_describe_service(service, here) if service else kind.about))
     keywords = [
         option.keyword
         for option in options_in(PassageSource)
@@ -207,19 +212,18 @@ def _ask_passages(environment: ModelEnvironment) -> dict[str, JsonValue]:
     ]
     filled |= ask(PassageSource, "detect", *keywords, corpus={"label": kind.corpus})
     if "model" in kind.takes:
-        state = "is set" if environment.has_search_key else "is not set"
-        st.caption(plain(f"API key: {environment.search_key_name} {state}"))
+        state = "is set" if here.has_search_key else "is not set"
+        st.caption(plain(f"API key: {SEARCH_KEY} {state}"))
     return filled
 
 
-def _describe_service(provider: SearchService, environment: ModelEnvironment) -> str:
+def _describe_service(provider: SearchService, here: ModelEnvironment) -> str:
     """Say what a search service needs and costs."""
     needed = [name for name in (provider.key, *provider.environment.values()) if name]
     if not provider.address:
         needed.append(provider.variable)
     states = [
-        f"{name} is {'set' if name in environment.search_variables else 'not set'}"
-        for name in needed
+        f"{name} is {'set' if name in here.search_variables else 'not set'}" for name in needed
     ]
     dollars = f"about ${provider.price * 1000:g} per 1,000 searches" if provider.price else "free"
     parts = [f"{provider.title}: {dollars}", provider.quota, *states]

@@ -29,7 +29,7 @@ from spanlab.detection.selection import DetectorSelection
 from spanlab.detection.specifications import specifications
 from spanlab.models import Meter, ModelChoice
 from spanlab.models.building import endpoint_client
-from spanlab.models.choice import EndpointAddress
+from spanlab.models.choice import KEY, OPENAI, EndpointAddress
 from spanlab.models.refusals import (
     SCHEMA,
     STRUCTURED,
@@ -260,9 +260,7 @@ def check_table(check: ModelCheck) -> ResultTable:
     )
 
 
-_OPENAI = "https://api.openai.com/v1"
-_KEY = EndpointSettings.variable("api_key")
-_SEARCH_KEY = WebSearchSettings.variable("search_api_key")
+SEARCH_KEY: Final = WebSearchSettings.variable("search_api_key")
 
 
 @dataclass(frozen=True)
@@ -277,10 +275,8 @@ class ModelEnvironment:
     model: str
     price: str
     endpoint: str
-    key_name: str
     has_key: bool
     problem: str | None
-    search_key_name: str = _SEARCH_KEY
     has_search_key: bool = False
     search_variables: frozenset[str] = frozenset()
 
@@ -299,17 +295,16 @@ def model_environment(
     problem = None
     if not has_key and not url and not set_up:
         problem = (
-            f"No language model can be reached yet: set {_KEY} to a key of OpenAI, or "
+            f"No language model can be reached yet: set {KEY} to a key of OpenAI, or "
             "OPENAI_BASE_URL to another endpoint of the same protocol, and start the app again."
         )
     return ModelEnvironment(
         model=models.model,
         price=models.price,
-        endpoint=_bare(url) if url else _OPENAI,
-        key_name=_KEY,
+        endpoint=_bare(url) if url else OPENAI,
         has_key=has_key,
         problem=problem,
-        has_search_key=bool(environ.get(_SEARCH_KEY, "").strip()),
+        has_search_key=bool(environ.get(SEARCH_KEY, "").strip()),
         search_variables=frozenset(
             name
             for provider in PROVIDERS.values()

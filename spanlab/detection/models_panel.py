@@ -15,10 +15,11 @@ from spanlab.detection.models import (
     find_local_servers,
     last_checks,
     list_models,
+    model_environment,
     session_model,
 )
 from spanlab.detection.selection import DetectorSelection
-from spanlab.models.choice import ModelChoice
+from spanlab.models.choice import KEY, ModelChoice
 from spanlab.models.refusals import ModelCheck
 from spanlab.models.secrets import lend, take_back
 from spanlab.output.figures import counted
@@ -56,6 +57,11 @@ def is_set_up() -> bool:
     return bool(_endpoint() or _key().name)
 
 
+def environment() -> ModelEnvironment:
+    """Return what the environment says of models, and what this session has to set up yet."""
+    return model_environment(set_up=is_set_up())
+
+
 def set_up_model(name: str) -> str | ModelChoice:
     """Return a model by its name, at this session's endpoint if it has one.
 
@@ -91,33 +97,33 @@ def ask_model_name(label: str, default: str, about: str, name: str) -> str:
     return st.selectbox(label, models, help=about, accept_new_options=True, **key) or default
 
 
-def draw_model_problem(environment: ModelEnvironment) -> None:
+def draw_model_problem(here: ModelEnvironment) -> None:
     """Draw what has to be done before any model can be asked, if anything has."""
-    if environment.problem:
+    if here.problem:
         or_here = " Or give an endpoint or a key for this session below."
-        st.warning(plain(environment.problem + or_here), icon=":material/key_off:")
+        st.warning(plain(here.problem + or_here), icon=":material/key_off:")
 
 
-def draw_model_setup(environment: ModelEnvironment) -> None:
+def draw_model_setup(here: ModelEnvironment) -> None:
     """Draw where models are asked, and the boxes for an endpoint and a key of this session."""
     key = _key()
-    endpoint = _endpoint() or environment.endpoint
+    endpoint = _endpoint() or here.endpoint
     if key.name:
         whose = "given for this session"
     elif _endpoint():
         whose = "none"
     else:
-        whose = f"{environment.key_name} is {'set' if environment.has_key else 'not set'}"
+        whose = f"{KEY} is {'set' if here.has_key else 'not set'}"
     # Not a caption: code in its pale text cannot be read well, and an address becomes a link there.
     st.markdown(f":small[Endpoint: `{endpoint.replace('`', '')}` · API key: {plain(whose)}]")
-    needed = environment.problem is not None
+    needed = here.problem is not None
     # By its key it stays as it was left: once an address is typed, no more is needed.
     with st.expander(
         "Endpoint and API key for this session", needed, key="endpoint", icon=":material/key:"
     ):
         st.text_input(
             "Endpoint",
-            placeholder=environment.endpoint,
+            placeholder=here.endpoint,
             help="An address of OpenAI's protocol, such as http://localhost:11434/v1. Keys that "
             "are set where the app runs are not sent there.",
             **kept(_ENDPOINT),

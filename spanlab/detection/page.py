@@ -13,8 +13,7 @@ from spanlab.detection.estimate import RunEstimate, estimate
 from spanlab.detection.fit_panel import draw_fit, draw_marked_remarks
 from spanlab.detection.fits import learns
 from spanlab.detection.form import run_form, start_job
-from spanlab.detection.models import model_environment
-from spanlab.detection.models_panel import is_set_up
+from spanlab.detection.models_panel import environment
 from spanlab.detection.request import RunOptions, RunRequest, request_with_options
 from spanlab.detection.specifications import remarks_on
 from spanlab.jobs import Jobs, JobView
@@ -142,9 +141,7 @@ def _draw_start(
     request = expected = None
     if not filled["detectors"]:
         st.markdown("Choose a detector to see what a run costs.")
-    elif (
-        any(map(asks_models, filled["detectors"])) and model_environment(set_up=is_set_up()).problem
-    ):
+    elif any(map(asks_models, filled["detectors"])) and environment().problem:
         st.markdown("These detectors need a model: see above.")
     else:
         with errors_shown():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,7 @@ from spanlab.base.errors import UsageError
 from spanlab.base.options import OptionModel, option
 from spanlab.detection import DetectorSpec, EnsembleSpec, Spec, asks_models, entry_of
 from spanlab.models import DetectorModelOptions, ModelChoice
-from spanlab.models.choice import parse_pairs
+from spanlab.models.resolving import ModelLayers, parse_pairs
 from spanlab.search.source import PassageSource
 from spanlab.search.spec import RetrieverSpec
 
@@ -111,6 +112,10 @@ class DetectorSelection(OptionModel):
         "endpoint (default: SPANLAB_MODEL_OPTIONS, separated by commas). Repeatable.",
         flags="--model-option",
     )
+
+    def layers(self, environ: Mapping[str, str] = os.environ) -> ModelLayers:
+        """Return what is said of models here and by the environment."""
+        return ModelLayers(environ, self.model, self.price, self.model_options, self.one_model)
 
 
 def is_ensemble(name: str) -> bool:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 # How endpoints are reached, and what they cost: no finding depends on it.
-_REACHING = frozenset({"api_key_env", "base_url_env", "retries", "timeout", "price"})
+_REACHING = frozenset({"api_key_env", "base_url_env", "retries", "timeout", "price", "origins"})
 _NONE = "none"
 
 

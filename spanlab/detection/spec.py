@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -16,13 +14,14 @@ from pydantic import (
     model_validator,
 )
 
-from spanlab.base.errors import DeprecatedWarning, UsageError
+from spanlab.base.errors import DeprecatedWarning, UnnamedModelError, UsageError
 from spanlab.base.fields import FrozenModel
 from spanlab.base.settings import read_json
 from spanlab.detection.entry import DetectorEntry, entries, entry_of, installed
 from spanlab.models import ModelChoice
-from spanlab.models.choice import Options, options_for, options_of_environment
+from spanlab.models.building import dspy_has_model
 from spanlab.models.refusals import learnt_of
+from spanlab.models.resolving import ModelLayers, options_for
 from spanlab.schema import Name, unique
 from spanlab.search.spec import RetrieverSpec
 
@@ -102,59 +101,59 @@ class DetectorSpec(FrozenModel):
         """The annotator name of what it finds."""
         return self.name or self.detector
 
-    def choice(self, role: str, environ: Mapping[str, str] = os.environ) -> ModelChoice:
-        """Return the model that the detector asks in a role, with its address.
+    def choices(
+        self, layers: ModelLayers | None = None, *, leaves_to_dspy: bool
+    ) -> dict[str, ModelChoice]:
+        """Return the models of all roles; see ``choice``.
 
-        That of ``models``, else ``model``. Else the environment names it: SPANLAB_MODEL_JUDGE for
-        the role "judge", before SPANLAB_MODEL_UCSC_KG for the detector, before SPANLAB_MODEL.
-
-        Raises:
-            UsageError: nothing names a model.
-        """
-        named = self.models.get(role, self.model)
-        choice = named or ModelChoice.read(environ, role=(role, self.signs))
-        return self.asked(choice, role, environ)
-
-    def asked(
-        self,
-        model: ModelChoice,
-        role: str,
-        environ: Mapping[str, str] = os.environ,
-        options: Options | None = None,
-    ) -> ModelChoice:
-        """Return how the detector asks a model in a role, and where.
-
-        The detector's defaults give way to SPANLAB_MODEL_OPTIONS, these to what ``model`` sets
-        itself, and that to ``options``. Where nobody says otherwise, what a check has found counts:
-        whether the endpoint takes schemas, and how many tokens the model takes.
+        Args:
+            layers: as for ``choice``.
+            leaves_to_dspy: whether, where nothing names a model, there are none if
+                ``dspy.configure`` has one, which is asked then.
 
         Raises:
-            UsageError: an option or an address is unusable.
+            UsageError: nothing names a model, or an option or an address is unusable.
         """
-        addresses = self.addresses(role)
-        layers = (
-            entry_of(self.detector).asked,
-            options_for(options_of_environment(environ), addresses),
-            model,
-            options_for(options or {}, addresses),
+        try:
+            return {role: self.choice(role, layers) for role in entry_of(self.detector).roles}
+        except UnnamedModelError:
+            if leaves_to_dspy and dspy_has_model():
+                return {}
+            raise
+
+    def choice(self, role: str, layers: ModelLayers | None = None) -> ModelChoice:
+        """Return the model that the detector asks in a role, where and how.
+
+        Where nobody says otherwise, what a check has found counts: whether the endpoint takes
+        schemas, and how many tokens the model takes.
+
+        Args:
+            role: one of its entry.
+            layers: what is said beside this specification; None reads the environment.
+
+        Raises:
+            UsageError: nothing names a model, or an option or an address is unusable.
+        """
+        model = (layers or ModelLayers()).resolve(
+            self.models.get(role, self.model),
+            roles=(role, self.signs),
+            addresses=self.addresses(role),
+            defaults=entry_of(self.detector).asked,
         )
-        chosen = {name: value for layer in layers for name, value in layer.chosen.items()}
-        located = model.located(environ).model_copy(update=chosen)
-        learnt = learnt_of(located.endpoint, located.model)
-        unset = {name: value for name, value in learnt.items() if getattr(located, name) is None}
-        return located.model_copy(update=unset)
+        learnt = learnt_of(model.endpoint, model.model)
+        unset = {name: value for name, value in learnt.items() if getattr(model, name) is None}
+        return model.model_copy(update=unset)
 
-    def thinks(
-        self, environ: Mapping[str, str] = os.environ, options: Options | None = None
-    ) -> bool:
-        """Say whether models think in words first: by ``asked``'s order, for the whole detector.
+    def thinks(self, layers: ModelLayers | None = None) -> bool:
+        """Say whether models think in words first: by the layers' order, for the whole detector.
 
         Raises:
             UsageError: an option is unusable.
         """
+        layers = layers or ModelLayers()
         chosen, general = (
-            options_for(settings, self.addresses()).thinking
-            for settings in (options or {}, options_of_environment(environ))
+            options_for(options, self.addresses()).thinking
+            for options in (layers.options, layers.general_options)
         )
         own = self.reasoning if "reasoning" in self.model_fields_set else None
         given = (choice for choice in (chosen, own, general) if choice is not None)

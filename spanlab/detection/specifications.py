@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import JsonValue
 
-from spanlab.base.errors import UnnamedModelError, UsageError
+from spanlab.base.errors import UsageError
 from spanlab.base.options import Option, options_in
 from spanlab.detection import (
     DetectorSpec,
@@ -22,16 +22,21 @@ from spanlab.detection import (
 from spanlab.detection.common.fit_options import FITTED, NO_FIT
 from spanlab.detection.entry import options_of
 from spanlab.detection.selection import DetectorSelection, is_ensemble
-from spanlab.models import DetectorModelOptions, ModelChoice, ModelOptions, TokenPrice
-from spanlab.models.building import dspy_has_model
-from spanlab.models.choice import options_for, options_of_environment
+from spanlab.models import DetectorModelOptions, ModelChoice
+from spanlab.models.resolving import ModelLayers, options_for
 from spanlab.search.search_model import search_choice
 from spanlab.search.source import PassageSource
-from spanlab.search.spec import SEARCHER, WRITER, GivenSpec, RetrieverSpec, WebSpec, specified
+from spanlab.search.spec import (
+    SEARCHER,
+    WRITER,
+    GivenSpec,
+    RetrieverSpec,
+    WebSpec,
+    specified,
+    writing_model,
+)
 
 _FIT_ID = re.compile("@[0-9a-f]{8}$")
-# How a member of an ensemble asks its model: it keeps that with another model, too.
-_MANNER = set(ModelOptions.model_fields) - {"structured", "window"}
 
 
 def specifications(
@@ -64,11 +69,11 @@ def specifications(
         names = " and ".join(map(repr, choice.detectors))
         raise UsageError(f"{names} asks no model: it takes no model, tuned prompt or retriever")
     _check_options(choice.options, detectors)
-    retriever = None
+    retriever, layers = None, choice.layers(environ)
     if asking:
         _check_addresses(choice.model_options, detectors)
-        retriever = _retriever(choice, environ)
-    completed = tuple(_complete(spec, choice, retriever, environ) for spec in specs)
+        retriever = _retriever(choice, layers)
+    completed = tuple(_complete(spec, choice, retriever, layers) for spec in specs)
     for spec in completed:
         for detector in specs_in(spec):
             _check_required(detector)
@@ -127,100 +132,46 @@ def _read_spec(name: str, choice: DetectorSelection) -> Spec:
 
 
 def _complete(
-    spec: Spec,
-    choice: DetectorSelection,
-    retriever: RetrieverSpec | None,
-    environ: Mapping[str, str],
+    spec: Spec, choice: DetectorSelection, retriever: RetrieverSpec | None, layers: ModelLayers
 ) -> Spec:
     if isinstance(spec, EnsembleSpec):
-        members = tuple(_detector(member, choice, retriever, environ) for member in spec.members)
+        members = tuple(_detector(member, choice, retriever, layers) for member in spec.members)
         return spec.model_copy(update={"members": members})
-    return _detector(spec, choice, retriever, environ)
+    return _detector(spec, choice, retriever, layers)
 
 
 def _detector(
     spec: DetectorSpec,
     choice: DetectorSelection,
     retriever: RetrieverSpec | None,
-    environ: Mapping[str, str],
+    layers: ModelLayers,
 ) -> DetectorSpec:
     changes: dict[str, object] = {}
     if options := _options(spec, choice.options):
         changes["options"] = spec.options | options
     if asks_models(spec.detector):
-        changes |= _models(spec, choice, environ)
+        # A model of dspy's has options of its own.
+        models = spec.choices(layers, leaves_to_dspy=not choice.model_options)
+        if models:
+            main = next(iter(models.values()))
+            others = {role: model for role, model in models.items() if model != main}
+            changes |= {"model": main, "models": others}
         changes["retriever"] = spec.retriever or retriever
-        changes["reasoning"] = spec.thinks(environ, choice.model_options)
+        changes["reasoning"] = spec.thinks(layers)
         changes["program"] = choice.program.strip() or spec.program
     return spec.model_copy(update=changes)
 
 
-def _models(
-    spec: DetectorSpec, choice: DetectorSelection, environ: Mapping[str, str]
-) -> dict[str, ModelChoice | dict[str, ModelChoice]]:
-    """Return the detector's model, and those of the roles that ask another one."""
-    roles = entry_of(spec.detector).roles
-    try:
-        main = _model(spec, spec.model, role=roles[0], choice=choice, environ=environ)
-    except UnnamedModelError:
-        if dspy_has_model() and not choice.model_options:  # of a script; it has options of its own
-            return {}
-        raise
-    models = {
-        role: _model(
-            spec, spec.models.get(role, spec.model), role=role, choice=choice, environ=environ
-        )
-        for role in roles
-    }
-    other_models = {role: model for role, model in models.items() if model != main}
-    return {"model": main, "models": other_models}
-
-
-def _model(
-    spec: DetectorSpec,
-    own_model: ModelChoice | None,
-    *,
-    role: str,
-    choice: DetectorSelection,
-    environ: Mapping[str, str],
-) -> ModelChoice:
-    model = own_model
-    if model is None or (choice.model and choice.one_model):
-        model = _choose_model(choice, environ, (role, spec.signs))
-        manner = own_model.chosen if own_model is not None else {}
-        kept_options = {name: manner[name] for name in _MANNER & set(manner) - set(model.chosen)}
-        model = model.model_copy(update=kept_options)
-    elif isinstance(choice.model, ModelChoice) and model.base_url is None:
-        fields = ("base_url", "base_url_env", "api_key_env")  # set up for all that has no address
-        model = model.model_copy(update={name: getattr(choice.model, name) for name in fields})
-    return spec.asked(model, role, environ, choice.model_options)
-
-
-def _choose_model(
-    choice: DetectorSelection, environ: Mapping[str, str], role: str | tuple[str, ...]
-) -> ModelChoice:
-    """Return the chosen model, or the one that the environment names for a role."""
-    if isinstance(choice.model, ModelChoice):
-        model = choice.model.located(environ)
-    else:
-        model = ModelChoice.read(environ, model=choice.model.strip() or None, role=role)
-    if not choice.price.strip():
-        return model
-    return model.model_copy(update={"price": TokenPrice.parse(choice.price)})
-
-
-def _retriever(choice: DetectorSelection, environ: Mapping[str, str]) -> RetrieverSpec | None:
+def _retriever(choice: DetectorSelection, layers: ModelLayers) -> RetrieverSpec | None:
     source = choice.retriever or specified(choice.passages)
     if source is None or isinstance(source, GivenSpec):
         return source
     changes: dict[str, object] = {}
     if source.writer is None and (source.queries == "claims" or source.translate):
-        named = "" if environ.get(f"SPANLAB_MODEL_{WRITER.upper()}") else choice.model
-        writer = _choose_model(DetectorSelection(model=named, price=choice.price), environ, WRITER)
-        changes["writer"] = _with_options(writer, WRITER, choice, environ)
+        changes["writer"] = writing_model(layers)
     if isinstance(source, WebSpec):
-        searcher = source.model or _search_model(choice.passages.model.strip(), environ)
-        changes["model"] = _with_options(searcher, SEARCHER, choice, environ)
+        searcher = source.model or _search_model(choice.passages.model.strip(), layers.environ)
+        changes["model"] = layers.asked(searcher, ("", SEARCHER))
     return source.model_copy(update=changes)
 
 
@@ -230,17 +181,6 @@ def _search_model(name: str, environ: Mapping[str, str]) -> ModelChoice:
     if not name or name == choice.model:
         return choice
     return choice.model_copy(update={"model": name, "price": None})
-
-
-def _with_options(
-    model: ModelChoice, role: str, choice: DetectorSelection, environ: Mapping[str, str]
-) -> ModelChoice:
-    """Return a model with the options that were chosen for a role which is no detector's."""
-    general, chosen = (
-        options_for(options, ("", role)).chosen
-        for options in (options_of_environment(environ), choice.model_options)
-    )
-    return model.model_copy(update=general | model.chosen | chosen)
 
 
 def _options(spec: DetectorSpec, options: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

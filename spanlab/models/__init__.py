@@ -1,6 +1,6 @@
 """Language models: the one place where they are chosen, built, paid for and kept within limits.
 
-    choice = ModelChoice.read()                 # SPANLAB_MODEL, OPENAI_BASE_URL, OPENAI_API_KEY
+    choice = ModelLayers().resolve()            # SPANLAB_MODEL, OPENAI_BASE_URL, OPENAI_API_KEY
     meter = Meter(Budget(calls=1000))
     lm = language_model(choice, meter, cache=answer_cache(settings, "models"))
     prediction = await predict(module, lm, question="…")   # any dspy module
@@ -15,6 +15,7 @@ from spanlab.models.cache import AnswerCache, answer_cache
 from spanlab.models.choice import DetectorModelOptions, ModelChoice, ModelOptions, TokenPrice
 from spanlab.models.failures import translate
 from spanlab.models.meter import CallTotals, Meter, count_tokens
+from spanlab.models.resolving import ModelLayers
 from spanlab.models.secrets import key_of
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "DetectorModelOptions",
     "Meter",
     "ModelChoice",
+    "ModelLayers",
     "ModelOptions",
     "TokenPrice",
     "answer_cache",

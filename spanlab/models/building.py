@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from spanlab.base.errors import UsageError
 from spanlab.base.redaction import bound_logs
 from spanlab.models.choice import ModelChoice
-from spanlab.models.failures import USUAL_VARIABLES, EndpointVariables, translate
+from spanlab.models.failures import translate
 from spanlab.models.meter import Meter
 from spanlab.models.secrets import headers_of, key_of
 
@@ -53,8 +53,6 @@ def endpoint_client(
     choice: ModelChoice,
     meter: Meter,
     cache: AnswerCache | None = None,
-    *,
-    variables: EndpointVariables = USUAL_VARIABLES,
 ) -> EndpointClient:
     """Build the client of a choice's endpoint.
 
@@ -62,7 +60,6 @@ def endpoint_client(
         choice: model, endpoint and how to call it.
         meter: counts the calls and stops them at its budget.
         cache: the answers so far, from ``answer_cache``; None asks anew every time.
-        variables: the environment variables that errors advise to set.
 
     Raises:
         MissingKeyError: the endpoint is OpenAI's and no key is set.
@@ -75,7 +72,7 @@ def endpoint_client(
     if meter.budget.cost is not None and choice.price is None:
         raise UsageError(
             f"a budget in US dollars needs the price of {choice.model}: "
-            f"set {variables.price}=input,cached,output (per million tokens)"
+            f"set {choice.origins.price}=input,cached,output (per million tokens)"
         )
     logging.getLogger("dspy").setLevel(logging.ERROR)
     bound_logs()
@@ -85,7 +82,6 @@ def endpoint_client(
         key=key_of(choice),
         headers=headers_of(choice),
         cache=cache,
-        variables=variables,
     )
 
 

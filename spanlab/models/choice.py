@@ -1,23 +1,16 @@
-"""Which model to ask, where, how, and at what price: data alone, without the key.
-
-The name of an option may stand alone (``temperature``) or after the role, the detector or the
-annotator that it is for (``judge.temperature``, ``ucsc-kg.judge.temperature``).
-"""
+"""Which model to ask, where, how, and at what price: data alone, without the key."""
 
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Annotated
 from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import Field, JsonValue, ValidationError, field_validator
+from pydantic import Field, JsonValue, field_validator
 
-from spanlab.base.errors import UnnamedModelError, UsageError
-from spanlab.base.fields import FrozenModel, message_of
+from spanlab.base.errors import UsageError
+from spanlab.base.fields import FrozenModel
 from spanlab.base.settings import EndpointSettings, ModelSettings
 from spanlab.schema import Name
 
@@ -66,7 +59,6 @@ class EndpointAddress:
         return f"{url}?{self.query}" if self.query else url
 
 
-Options = Mapping[str, JsonValue]  # by name, with or without what it is for
 _SENT = ("temperature", "max_tokens", "top_p", "seed", "reasoning_effort")  # as the protocol names
 
 
@@ -129,74 +121,8 @@ class DetectorModelOptions(ModelOptions):
     ) = None
 
 
-def parse_pairs(texts: Iterable[str], source: str) -> dict[str, JsonValue]:
-    """Read ``name=value`` texts; "none" as a value leaves the option to the endpoint.
-
-    Args:
-        texts: one option each.
-        source: what an error names: a command's option, or an environment variable.
-
-    Raises:
-        UsageError: one has no name, no value, or a name or value that no option has.
-    """
-    fields: dict[str, JsonValue] = {}
-    for text in texts:
-        name, equals, value = (part.strip() for part in text.partition("="))
-        if not name or not equals:
-            raise UsageError(f"{source} must be NAME=VALUE, such as temperature=0.2, got {text!r}")
-        fields[name] = None if value.lower() in {"", "none"} else value
-    for key, set_value in fields.items():
-        _check_options({key.rpartition(".")[2]: set_value}, source)
-    return fields
-
-
-def options_of_environment(environ: Mapping[str, str]) -> dict[str, JsonValue]:
-    """Return the options in SPANLAB_MODEL_OPTIONS: ``name=value``, with commas between.
-
-    Raises:
-        UsageError: it holds something else.
-    """
-    given = ModelSettings.read(environ).model_options
-    return parse_pairs(filter(str.strip, given.split(",")), ModelSettings.variable("model_options"))
-
-
-def options_for(options: Options, addresses: Iterable[str]) -> DetectorModelOptions:
-    """Return the options for the model that has some addresses, of which later ones outweigh.
-
-    Args:
-        options: by name, with or without an address.
-        addresses: roles, detectors, annotators and pairs of them; "" for what is for all models.
-
-    Raises:
-        UsageError: an option is unknown or has a wrong value.
-    """
-    fields: dict[str, JsonValue] = {}
-    for address in addresses:
-        for key, value in options.items():
-            owner, _, name = key.rpartition(".")
-            if owner == address:
-                fields[name] = value
-    return _check_options(fields, "a model option")
-
-
-def _check_options(options: Options, source: str) -> DetectorModelOptions:
-    try:
-        return DetectorModelOptions.model_validate(options)
-    except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-    name = str(problem["loc"][0])
-    option_names = list(DetectorModelOptions.model_fields)
-    if name in option_names:
-        message = message_of(problem)
-        message = message[:1].lower() + message[1:]
-        raise UsageError(f"{source}: {name} is {problem['input']!r}: {message}")
-    close = get_close_matches(name, option_names, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    raise UsageError(f"{source}: models have no option {name!r}{hint} ({', '.join(option_names)})")
-
-
 OPENAI = "https://api.openai.com/v1"
-_KEY = EndpointSettings.variable("api_key")
+KEY = EndpointSettings.variable("api_key")
 Dollars = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
@@ -235,6 +161,20 @@ class TokenPrice(FrozenModel):
         return paid / 1_000_000
 
 
+class ModelOrigins(FrozenModel):
+    """Where a model's name and address come from, and what its price is set by, for messages.
+
+    That is a variable, or what people know the value by that they have given themselves.
+    """
+
+    name: str = "the model's name"
+    address: str = "the endpoint's address"
+    price: str = ModelSettings.variable("price")
+
+
+USUAL_ORIGINS = ModelOrigins()
+
+
 class ModelChoice(ModelOptions):
     """A model of an OpenAI-compatible endpoint and how to call it.
 
@@ -243,15 +183,26 @@ class ModelChoice(ModelOptions):
     variable that holds the address; where it is unset, the model is asked at the general endpoint,
     with the general key. ``retries`` is how many attempts may follow the first one.
     ``structured`` says that the endpoint takes JSON schemas (``response_format``); the answer is
-    then asked for as JSON at once.
+    then asked for as JSON at once. Models that differ in their ``origins`` alone are equal.
     """
 
     model: Name
     base_url: str | None = None
     base_url_env: Name | None = None
-    api_key_env: Name = _KEY
+    api_key_env: Name = KEY
     retries: int = Field(4, ge=0, le=20)
     price: TokenPrice | None = None
+    origins: ModelOrigins = Field(USUAL_ORIGINS, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ModelChoice) and all(
+            getattr(self, name) == getattr(other, name)
+            for name in ModelChoice.model_fields
+            if name != "origins"
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.model, self.base_url))
 
     @field_validator("base_url")
     @classmethod
@@ -267,71 +218,3 @@ class ModelChoice(ModelOptions):
     def host(self) -> str:
         """Host and port of the endpoint, as messages name it."""
         return urlsplit(self.endpoint).netloc
-
-    def located(self, environ: Mapping[str, str] = os.environ) -> ModelChoice:
-        """Return the model with its address, from the environment unless it has one.
-
-        Raises:
-            UsageError: the variable holds no address.
-        """
-        if self.base_url is not None:
-            return self
-        own = environ.get(self.base_url_env, "").strip() if self.base_url_env else ""
-        if own:
-            try:
-                return self.model_copy(update={"base_url": str(EndpointAddress.parse(own))})
-            except ValueError as error:
-                raise UsageError(f"{self.base_url_env}: {error}") from None
-        general = {"base_url": ModelChoice.read(environ, model=self.model).base_url}
-        if self.base_url_env:
-            general |= {"base_url_env": None, "api_key_env": _KEY}
-        return self.model_copy(update=general)
-
-    @classmethod
-    def read(
-        cls,
-        environ: Mapping[str, str] = os.environ,
-        *,
-        model: str | None = None,
-        role: str | tuple[str, ...] | None = None,
-    ) -> ModelChoice:
-        """Read ``SPANLAB_MODEL``, ``SPANLAB_PRICE`` and ``OPENAI_BASE_URL``.
-
-        Args:
-            environ: the environment variables.
-            model: a model named by the user; it goes before the environment's.
-            role: for what the model is wanted, for example ``ucsc-revise``; then
-                ``SPANLAB_MODEL_UCSC_REVISE`` and ``SPANLAB_PRICE_UCSC_REVISE`` go before the
-                general variables. Of several, the first that a variable names.
-
-        Raises:
-            UnnamedModelError: nothing names a model.
-            UsageError: a variable holds something unusable.
-        """
-        settings = ModelSettings.read(environ, (role,) if isinstance(role, str) else role or ())
-        named = model or settings.model
-        if not named:
-            raise UnnamedModelError(
-                "no language model is named: pass --model NAME or set SPANLAB_MODEL, "
-                "for example SPANLAB_MODEL=gpt-4o-mini"
-            )
-        try:
-            return cls(
-                model=named,
-                base_url=EndpointSettings.read(environ).base_url or None,
-                price=TokenPrice.parse(settings.price) if settings.price else None,
-            )
-        except ValueError as error:
-            raise UsageError(_first_problem(error)) from None
-
-
-def _first_problem(error: ValueError) -> str:
-    if not isinstance(error, ValidationError):
-        return str(error)
-    problem = error.errors(include_input=False)[0]
-    names = {
-        "base_url": EndpointSettings.variable("base_url"),
-        "model": ModelSettings.variable("model"),
-    }
-    field = str(problem["loc"][0])
-    return f"{names.get(field, field)}: {message_of(problem)}"

@@ -32,7 +32,6 @@ from spanlab.base.redaction import redact
 from spanlab.models.cache import AnswerCache, answer_key, current_call
 from spanlab.models.choice import OPENAI, EndpointAddress, ModelChoice
 from spanlab.models.failures import (
-    EndpointVariables,
     as_first_failure,
     no_answer_in_time,
     no_completion,
@@ -71,7 +70,6 @@ class EndpointClient(SharedObject):
         meter: counts the calls, stops them at its budget and limits their rate.
         key: the endpoint's key.
         headers: sent with every request, beside the key.
-        variables: the environment variables that errors advise to check.
         cache: the answers so far; None asks anew every time.
     """
 
@@ -81,14 +79,12 @@ class EndpointClient(SharedObject):
         meter: Meter,
         key: str,
         headers: dict[str, str],
-        variables: EndpointVariables,
         cache: AnswerCache | None = None,
     ) -> None:
         self.choice = choice
         self.meter = meter
         self._key = key
         self._headers = headers
-        self._variables = variables
         self._cache = cache
         self._address = EndpointAddress.parse(choice.endpoint)
         self._url = f"{self._address.base}{_PATH}"  # whole: openai takes longer with a part of it
@@ -177,7 +173,7 @@ class EndpointClient(SharedObject):
             return None
         try:
             response = without_thoughts(response_from_openai_chat(answer, model=self.choice.model))
-            _check(response, self.choice, self._variables)
+            _check(response, self.choice)
         except (LM15Error, ModelError, AttributeError, KeyError, TypeError, ValueError):
             return None
         return response
@@ -200,11 +196,11 @@ class EndpointClient(SharedObject):
                 full_response = response_from_openai_chat(answer, model=choice.model)
             except Exception as error:  # noqa: BLE001 - of what servers send, dspy raises all kinds
                 name = type(error).__name__
-                raise no_completion(choice.host, name, self._variables) from None
+                raise no_completion(choice.host, name, self.choice.origins) from None
             self._answered = True
             call.usage = usage_of(full_response, choice, body)
             response = without_thoughts(full_response)
-            _check(response, choice, self._variables)
+            _check(response, choice)
         return response
 
     async def _post(self, body: bytes) -> dict[str, Any]:
@@ -219,7 +215,7 @@ class EndpointClient(SharedObject):
         except SpanlabError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, it is told in our words
-            raise _failure_of(error, self.choice, self._variables) from None
+            raise _failure_of(error, self.choice) from None
         answer: dict[str, Any] = reply.extensions[ANSWER]
         return answer
 
@@ -248,7 +244,6 @@ class EndpointClient(SharedObject):
                 self.meter,
                 key=self._key,
                 headers=self._headers,
-                variables=self._variables,
             )
             api = await anext(opening)
             weakref.finalize(self, close_api, loop, opening).atexit = False
@@ -265,7 +260,7 @@ class CallUsage:
     usage: Usage = field(default_factory=Usage)
 
 
-def _failure_of(error: Exception, choice: ModelChoice, variables: EndpointVariables) -> ModelError:
+def _failure_of(error: Exception, choice: ModelChoice) -> ModelError:
     """Return the error of ours that stands for one of openai's client; it has no cause."""
     if isinstance(error, openai.APIStatusError):
         failure: ModelError = error.response.extensions[FAILURE]
@@ -274,8 +269,8 @@ def _failure_of(error: Exception, choice: ModelChoice, variables: EndpointVariab
     if isinstance(cause, httpx2.ReadTimeout):
         return no_answer_in_time(choice.host, choice.timeout)
     if isinstance(error, openai.APIConnectionError):
-        return no_connection(choice.host, cause, variables)
-    return no_completion(choice.host, type(error).__name__, variables)
+        return no_connection(choice.host, cause, choice.origins)
+    return no_completion(choice.host, type(error).__name__, choice.origins)
 
 
 def usage_of(response: Response, choice: ModelChoice, sent: bytes) -> Usage:
@@ -319,7 +314,7 @@ def _is_count(count: object) -> bool:
     return isinstance(count, dict) or (isinstance(count, int) and 0 <= count < _ENDLESS)
 
 
-def _check(response: Response, choice: ModelChoice, variables: EndpointVariables) -> None:
+def _check(response: Response, choice: ModelChoice) -> None:
     """Refuse an answer that is none.
 
     Raises:
@@ -327,7 +322,7 @@ def _check(response: Response, choice: ModelChoice, variables: EndpointVariables
         UnparsableAnswerError: the answer was cut off or is empty, or there is none at all.
     """
     if not (response.provider_data or {}).get("choices"):
-        raise no_completion(choice.host, "", variables)
+        raise no_completion(choice.host, "", choice.origins)
     declined = next((part.text for part in response.message.parts if part.type == "refusal"), None)
     if declined or response.finish_reason == "content_filter":
         words = " ".join((declined or "").split())[:200]

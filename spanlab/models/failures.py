@@ -32,7 +32,7 @@ from spanlab.base.errors import (
     WrongKeyError,
 )
 from spanlab.base.redaction import redact
-from spanlab.base.settings import EndpointSettings, ModelSettings
+from spanlab.models.choice import USUAL_ORIGINS, ModelOrigins
 from spanlab.schema import storable_json
 
 _EXCERPT = 200  # characters of a provider's message or a model's answer that a reason quotes
@@ -63,25 +63,13 @@ _NO_MEMORY = re.compile(
 _REFUSED_CONNECTIONS = {"ConnectError", "ClientConnectorError"}  # as httpx and aiohttp name them
 
 
-@dataclass(frozen=True)
-class EndpointVariables:
-    """The environment variables of an endpoint, for the advice in messages."""
-
-    model: str = ModelSettings.variable("model")
-    address: str = EndpointSettings.variable("base_url")
-    price: str = ModelSettings.variable("price")
-
-
-USUAL_VARIABLES = EndpointVariables()
-
-
 def failure_of(
     reply: ServerReport,
     *,
     host: str,
     model: str,
     key_name: str,
-    variables: EndpointVariables = USUAL_VARIABLES,
+    origins: ModelOrigins = USUAL_ORIGINS,
 ) -> ModelError:
     """Return the error that a reply's status and words stand for.
 
@@ -90,7 +78,7 @@ def failure_of(
         host: the endpoint as messages name it.
         model: the model that was asked.
         key_name: the environment variable that holds the key.
-        variables: those to check where the endpoint has no such model.
+        origins: what to check where the endpoint has no such model.
     """
     words, reason = f"{reply.code} {reply.message}", quoted(reply.message)
     status = reply.status
@@ -115,7 +103,7 @@ def failure_of(
     if status == 404 or (status in {0, 400, 422} and _NO_MODEL.search(words)):
         return UnknownModelError(
             f"{host} has no model {model!r} at this address{reason}; "
-            f"check {variables.model} and {variables.address}"
+            f"check {origins.name} and {origins.address}"
         )
     return _unavailable(reply, host, reason)
 
@@ -156,20 +144,20 @@ def as_first_failure(error: ModelError) -> ModelError:
 
 
 def no_connection(
-    host: str, cause: BaseException, variables: EndpointVariables = USUAL_VARIABLES
+    host: str, cause: BaseException, origins: ModelOrigins = USUAL_ORIGINS
 ) -> UnavailableError:
     """Return the error for an endpoint that cannot be reached.
 
     Args:
         host: the endpoint as messages name it.
         cause: what the client raised; its cause tells whether a connection was made at all.
-        variables: those to check.
+        origins: what to check.
     """
     why = cause.__cause__ or cause
     names = {base.__name__ for base in type(why).__mro__}
     kind = NoConnectionError if names & _REFUSED_CONNECTIONS else UnavailableError
     return kind(
-        f"no connection to {host}{quoted(str(why))}; check {variables.address} and the network, "
+        f"no connection to {host}{quoted(str(why))}; check {origins.address} and the network, "
         "then retry the failed items"
     )
 
@@ -182,18 +170,18 @@ def no_answer_in_time(host: str, seconds: float) -> UnavailableError:
 
 
 def no_completion(
-    host: str, reply: str, variables: EndpointVariables = USUAL_VARIABLES
+    host: str, reply: str, origins: ModelOrigins = USUAL_ORIGINS
 ) -> UnparsableAnswerError:
     """Return the error for a reply that is neither an answer nor an error.
 
     Args:
         host: the endpoint as messages name it.
         reply: what the endpoint sent, or what is wrong with it.
-        variables: those to check.
+        origins: what to check.
     """
     return UnparsableAnswerError(
         f"{host} sent a reply that is not a chat completion{quoted(words_of(reply))}; "
-        f"check {variables.address}"
+        f"check {origins.address}"
     )
 
 

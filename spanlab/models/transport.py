@@ -25,7 +25,6 @@ from spanlab.base.inbound import collected, reply_limit
 from spanlab.base.redaction import hidden
 from spanlab.models.choice import EndpointAddress, ModelChoice
 from spanlab.models.failures import (
-    EndpointVariables,
     ServerReport,
     failure_of,
     no_completion,
@@ -64,11 +63,10 @@ async def open_api(
     *,
     key: str,
     headers: dict[str, str],
-    variables: EndpointVariables,
 ) -> AsyncGenerator[Api]:
     """Yield openai's client for an endpoint; asyncio closes it together with the event loop."""
     address = EndpointAddress.parse(choice.endpoint)
-    http = BoundedClient(choice, meter, secrets=(key, *headers.values()), variables=variables)
+    http = BoundedClient(choice, meter, secrets=(key, *headers.values()))
     options: dict[str, Any] = {
         "api_key": key,
         "base_url": address.base,
@@ -114,7 +112,6 @@ class BoundedClient(openai.DefaultAioHttpClient):
         choice: the endpoint, the model, and the time limit of an attempt.
         meter: says when an attempt may be made, and how many at once.
         secrets: what requests are sent with and no reply may hold.
-        variables: the environment variables that errors advise to check.
     """
 
     def __init__(
@@ -122,7 +119,6 @@ class BoundedClient(openai.DefaultAioHttpClient):
         choice: ModelChoice,
         meter: Meter,
         secrets: Sequence[str],
-        variables: EndpointVariables,
     ) -> None:
         super().__init__(
             limits=httpx2.Limits(max_connections=_CONNECTIONS),
@@ -133,7 +129,6 @@ class BoundedClient(openai.DefaultAioHttpClient):
         self._choice = choice
         self._meter = meter
         self._secrets = secrets
-        self._variables = variables
         self._limit = reply_limit()
         self._parameters = dialect_of(choice.endpoint, choice.model)
         self._pattern: httpx2.Request | None = None  # of all calls, but for the body
@@ -230,12 +225,12 @@ class BoundedClient(openai.DefaultAioHttpClient):
         try:
             body = storable_json(text)
         except ValueError:
-            raise no_completion(self._choice.host, text, self._variables) from None
+            raise no_completion(self._choice.host, text, self._choice.origins) from None
         report = read_report(body)
         if report is not None:
             return self._failure(reply.request, report, {})
         if not isinstance(body, dict) or not reply.is_success:
-            raise no_completion(self._choice.host, text, self._variables)
+            raise no_completion(self._choice.host, text, self._choice.origins)
         reply.extensions[ANSWER] = body
         return reply
 
@@ -249,7 +244,7 @@ class BoundedClient(openai.DefaultAioHttpClient):
             host=choice.host,
             model=choice.model,
             key_name=choice.api_key_env,
-            variables=self._variables,
+            origins=choice.origins,
         )
         reply_headers = {
             name: value for name, value in headers.items() if name.startswith("retry-after")

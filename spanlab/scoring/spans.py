@@ -26,7 +26,8 @@ V = TypeVar("V")
 class _Batch:
     """Items that are scored at once, as columns; a method for each metric, a figure per item.
 
-    Of hard labels both sides empty is 1, one side empty is 0.
+    Of hard labels both sides empty is 1, one side empty is 0; touching spans count as one. People
+    read the methods' docstrings.
     """
 
     golds: Sequence[ItemLabels]
@@ -69,94 +70,71 @@ class _Batch:
         return self.n_wanted + self.n_found
 
     def iou(self) -> Floats:
+        """Intersection over union of the characters marked as hallucinated.
+
+        1 is the same characters, 0 none in common.
+        """
         return _share(self.common, self.both - self.common, self.both)
 
     def corr(self) -> Floats:
-        """Below 0 the reverse order; both sides constant is 1, exactly one is 0."""
+        """Spearman correlation of the probabilities over all characters.
+
+        1 is the same order, 0 no relation.
+        """
         gold = IntervalTrack.of([labels.soft for labels in self.golds], self.bases)
         pred = IntervalTrack.of([labels.soft for labels in self.preds], self.bases)
         return spearman(gold, pred, self.lengths)
 
     def max_iou(self) -> Floats:
-        """NaN where single annotators are not known."""
+        """Best IoU with any single person; for a person, with any other person."""
         return _max_iou(self.golds, self.predicted, self.bases)
 
     def precision(self) -> Floats:
+        """Share of the marked characters that the reference marks too."""
         return _share(self.common, self.n_found, self.both)
 
     def recall(self) -> Floats:
+        """Share of the reference's characters that are marked."""
         return _share(self.common, self.n_wanted, self.both)
 
     def f1(self) -> Floats:
+        """Harmonic mean of precision and recall, in characters."""
         return _share(2 * self.common, self.both, self.both)
 
     def span_f1(self) -> Floats:
-        """Touching spans are counted as one."""
+        """F1 of whole spans with both edges exactly right."""
         return _span_f1(self.wanted, self.predicted)
 
 
 class Metric(NamedTuple):
     """A metric of spans.
 
-    ``title`` and ``about`` are for people; ``of`` returns a number for each item of a batch, NaN
-    for an item that the metric does not apply to.
+    ``title`` is for people, and so is the docstring of ``of``, which returns a number for each item
+    of a batch: NaN for an item that the metric does not apply to.
     """
 
     title: str
-    about: str
     of: Callable[[_Batch], Floats]
+
+    @property
+    def about(self) -> str:
+        """What it measures."""
+        return " ".join((self.of.__doc__ or "").split())
 
 
 class PerMetric(FrozenModel, Generic[V]):
     """A value for each metric: whatever scores, compares, tunes or draws reads these fields.
 
-    They are added here alone; a field's type ends in None where an item may lack the metric.
+    A metric is added here alone; its type ends in None where an item may lack it.
     """
 
-    iou: Annotated[
-        V,
-        Metric(
-            "IoU",
-            "Intersection over union of the characters marked as hallucinated. 1 is the same "
-            "characters, 0 none in common.",
-            _Batch.iou,
-        ),
-    ]
-    corr: Annotated[
-        V,
-        Metric(
-            "Corr",
-            "Spearman correlation of the probabilities over all characters. 1 is the same order, 0 "
-            "no relation.",
-            _Batch.corr,
-        ),
-    ]
-    max_iou: Annotated[
-        V | None,
-        Metric(
-            "MaxIoU",
-            "The best IoU with any single person; for a person, with any other person.",
-            _Batch.max_iou,
-        ),
-    ]
-    precision: Annotated[
-        V,
-        Metric(
-            "Precision",
-            "Share of the marked characters that the reference marks too.",
-            _Batch.precision,
-        ),
-    ]
-    recall: Annotated[
-        V,
-        Metric("Recall", "Share of the reference's characters that are marked.", _Batch.recall),
-    ]
-    f1: Annotated[
-        V, Metric("F1", "Harmonic mean of precision and recall, in characters.", _Batch.f1)
-    ]
-    span_f1: Annotated[
-        V, Metric("Span F1", "F1 of whole spans with both edges exactly right.", _Batch.span_f1)
-    ]
+    iou: Annotated[V, Metric("IoU", _Batch.iou)]
+    corr: Annotated[V, Metric("Corr", _Batch.corr)]
+    max_iou: Annotated[V | None, Metric("MaxIoU", _Batch.max_iou)]
+    precision: Annotated[V, Metric("Precision", _Batch.precision)]
+    recall: Annotated[V, Metric("Recall", _Batch.recall)]
+    f1: Annotated[V, Metric("F1", _Batch.f1)]
+    span_f1: Annotated[V, Metric("Span F1", _Batch.span_f1)]
 
 
 METRICS: Final = {

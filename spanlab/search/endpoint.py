@@ -139,8 +139,8 @@ class SearchEndpoint:
         address = url or moved or provider.address
         if not address:
             raise UsageError(
-                f"{provider.title}: name the address of its API, with --search-url or as "
-                f"{provider.variable}"
+                f"{provider.title}: name the address of its API (--search-url), "
+                f"here or in {provider.variable}"
             )
         if name == "searxng" and not urlsplit(address).path.rstrip("/").endswith("/search"):
             address = address.rstrip("/") + "/search"

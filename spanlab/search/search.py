@@ -20,8 +20,8 @@ from spanlab.base.errors import ConfigurationError, ModelError, UnavailableError
 from spanlab.base.inbound import collected, reply_limit
 from spanlab.base.redaction import hidden, redact
 from spanlab.models.cache import AnswerCache
+from spanlab.models.choice import ModelOrigins
 from spanlab.models.failures import (
-    EndpointVariables,
     ServerReport,
     failure_of,
     no_answer_in_time,
@@ -182,7 +182,7 @@ class SearchApi:
         if isinstance(error, TimeoutError):
             return FailedAttempt(no_answer_in_time(host, self._endpoint.timeout), again=True)
         if isinstance(error, httpx.TransportError):
-            unreachable = no_connection(host, error, EndpointVariables(address=address))
+            unreachable = no_connection(host, error, ModelOrigins(address=address))
             return FailedAttempt(UnavailableError(str(unreachable)), again=True)
         failure = translate(error)
         words = redact(f"{host}: {failure}")

@@ -19,8 +19,7 @@ from spanlab.base.errors import MissingKeyError, UsageError
 from spanlab.base.settings import WebSearchSettings
 from spanlab.models.building import endpoint_client
 from spanlab.models.cache import AnswerCache
-from spanlab.models.choice import ModelChoice, TokenPrice
-from spanlab.models.failures import EndpointVariables
+from spanlab.models.choice import ModelChoice, ModelOrigins, TokenPrice
 from spanlab.models.meter import Meter
 from spanlab.schema import Passage
 from spanlab.search.base import PER_SEARCH, RetrievedPassages, SearchQuery
@@ -120,8 +119,8 @@ def _passage(source: CitedSource) -> list[Passage]:
 
 
 ENDPOINT = WebSearchSettings().search_base_url
-_VARIABLES = EndpointVariables(
-    model=WebSearchSettings.variable("search_model"),
+_ORIGINS = ModelOrigins(
+    name=WebSearchSettings.variable("search_model"),
     address=WebSearchSettings.variable("search_base_url"),
     price=WebSearchSettings.variable("price_search"),
 )
@@ -161,6 +160,7 @@ def search_choice(environ: Mapping[str, str] = os.environ) -> ModelChoice:
             base_url=settings.search_base_url,
             api_key_env=WebSearchSettings.variable("search_api_key"),
             price=TokenPrice.parse(price) if price else None,
+            origins=_ORIGINS,
         )
     except ValueError:
         raise UsageError(
@@ -184,7 +184,7 @@ class SearchModel:
     def __init__(self, choice: ModelChoice, meter: Meter) -> None:
         if choice.base_url == ENDPOINT and not os.environ.get(choice.api_key_env, "").strip():
             raise MissingKeyError(f"no key for {choice.host}: set {choice.api_key_env}")
-        self._client = endpoint_client(choice, meter, variables=_VARIABLES)
+        self._client = endpoint_client(choice, meter)
         self.choice = choice
 
     def __repr__(self) -> str:

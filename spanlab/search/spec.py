@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -21,8 +22,9 @@ from spanlab.base.errors import UsageError
 from spanlab.base.fields import FrozenModel
 from spanlab.base.inbound import brought, foreign
 from spanlab.base.options import problem
-from spanlab.base.settings import Settings
+from spanlab.base.settings import ModelSettings, Settings
 from spanlab.models import Meter, ModelChoice, answer_cache, language_model
+from spanlab.models.resolving import ModelLayers
 from spanlab.search.base import PER_SEARCH, GivenPassages, Retriever
 from spanlab.search.endpoint import SearchEndpoint, price_per_search
 from spanlab.search.provider import ProviderName
@@ -200,6 +202,21 @@ RetrieverSpec = Annotated[
 _ANY: TypeAdapter[RetrieverSpec] = TypeAdapter(RetrieverSpec)
 
 
+def writing_model(layers: ModelLayers | None = None) -> ModelChoice:
+    """Return the model that writes claims and translates; its own variable goes before the chosen.
+
+    Args:
+        layers: what is said of models; None reads the environment.
+
+    Raises:
+        UsageError: nothing names one, or an option or an address is unusable.
+    """
+    layers = layers or ModelLayers()
+    if layers.environ.get(ModelSettings.variable("model", WRITER), "").strip():
+        layers = replace(layers, model="")
+    return layers.resolve(roles=(WRITER,), addresses=("", WRITER))
+
+
 def retriever_spec(fields: Mapping[str, object]) -> RetrieverSpec:
     """Return the specification that fields amount to, ``kind`` among them.
 
@@ -226,8 +243,8 @@ def specified(source: PassageSource) -> RetrieverSpec | None:
     if source.kind == "given":
         if source != PassageSource():
             raise UsageError(
-                "passages that an item has are not searched: --corpus, --search-url, --claims and "
-                "--english go with another source (--search)"
+                "passages that an item has are not searched: a corpus, an address, claims and "
+                "English queries go with another source (--search)"
             )
         return None
     kind = source.kind if source.kind in _SPECS else "package"
@@ -267,8 +284,9 @@ def retriever(spec: RetrieverSpec, meter: Meter, settings: Settings) -> Retrieve
     source = spec._open(meter, settings)
     if isinstance(spec, GivenSpec) or (spec.queries == "question" and not spec.translate):
         return source
-    choice = spec.writer or ModelChoice.read(role=WRITER)
-    lm = language_model(choice, meter, cache=answer_cache(settings, "models"))
+    lm = language_model(
+        spec.writer or writing_model(), meter, cache=answer_cache(settings, "models")
+    )
     if spec.queries == "claims":
         from spanlab.search.queries import ClaimQueries
 

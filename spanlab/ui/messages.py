@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from spanlab.ui.common import plain
 
 _NEWS = "spanlab.news"
 _LONGEST = 300  # characters of a found value
+_FLAG = re.compile(r" \(--[a-z-]+\)")  # which command's option is meant: pages have boxes
 
 
 def tell_after_rerun(text: str) -> None:
@@ -43,7 +45,7 @@ def errors_shown(consequence: str = "") -> Iterator[None]:
 
 def show_error(error: SpanlabError, consequence: str = "") -> None:
     """Draw an error; a wrong input with its place, and what was found and would be right."""
-    if isinstance(error, UnnamedModelError):  # whose message is about commands
+    if isinstance(error, UnnamedModelError):  # pages have a box for it
         lines = ["Enter a model name."]
     elif isinstance(error, InputError):
         lines = [f"**{_line(_sentence(error.what))}**", *_details(error)]
@@ -76,6 +78,7 @@ def _sentence(text: str) -> str:
 
 
 def _line(text: str) -> str:
+    text = _FLAG.sub("", text)
     return plain(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
 
 

@@ -7,13 +7,14 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from detector_cases import TOWER
 from reasoning_script import ReasoningScript
 
 from spanlab.detection import EnsembleSpec, entries
 from spanlab.formats import read, write
 from spanlab.schema import CallsStep, Record
-from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -52,6 +53,39 @@ def test_the_printed_ensemble_can_be_changed_and_used(
     vote = record.by("ucsc")
     assert vote is not None
     assert [(span.text, span.prob) for span in vote.spans] == [("1989", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "to_check"),
+    [
+        pytest.param((), {"SPANLAB_MODEL": "m"}, "SPANLAB_MODEL", id="general"),
+        pytest.param((), {"SPANLAB_MODEL_UCSC_KG": "m"}, "SPANLAB_MODEL_UCSC_KG", id="detector"),
+        pytest.param(("--model", "m"), {"SPANLAB_MODEL": "n"}, "the model's name", id="flag"),
+    ],
+)
+def test_a_wrong_model_is_looked_for_where_it_was_named(
+    options: tuple[str, ...],
+    environment: dict[str, str],
+    to_check: str,
+    model_server: ModelServer,
+    spanlab: Run,
+    tmp_path: Path,
+) -> None:
+    write([Record(item=TOWER)], tmp_path / "tower.jsonl")
+    spanlab("import", "tower.jsonl", "--dataset", "mine")
+    model_server.script(lambda ask: fail(404, "no such model"))
+    asking = {"OPENAI_BASE_URL": model_server.url, "OPENAI_API_KEY": "k", **environment}
+    for source in ("tower.jsonl", "mine"):  # the latter by a job
+        target = ("-o", "found.jsonl") if source == "tower.jsonl" else ()
+        done = spanlab("annotate", source, "--detector", "ucsc-kg", *options, *target, **asking)
+        assert f"; check {to_check} and OPENAI_BASE_URL" in done.stderr
+
+
+def test_a_command_says_how_its_model_is_named(spanlab: Run, tmp_path: Path) -> None:
+    write([Record(item=TOWER)], tmp_path / "tower.jsonl")
+    done = spanlab("annotate", "tower.jsonl", "--detector", "ucsc-kg", "-o", "found.jsonl")
+    assert done.returncode == 2
+    assert "set SPANLAB_MODEL, for example to gpt-4o-mini, or pass --model NAME" in done.stderr
 
 
 def test_what_is_to_go_is_said_in_one_line_and_still_works(spanlab: Run, tmp_path: Path) -> None:

@@ -201,7 +201,10 @@ def test_verdicts_on_whole_answers_tune_a_prompt_by_metrics_of_their_own(
     assert tuned("import", "thumbs.csv", "--dataset", "thumbs").returncode == 0
     optimize = ("optimize", "thumbs", "--detector", "ucsc-extract")
     by_place = tuned(*optimize, *SMALL)
-    assert (by_place.returncode, "--metric answer-accuracy" in by_place.stderr) == (1, True)
+    assert (
+        by_place.returncode,
+        "tunes on that (--metric) is answer-accuracy" in by_place.stderr,
+    ) == (1, True)
     done = tuned(*optimize, "--metric", "answer-accuracy", "--name", "judging", *SMALL)
     assert done.returncode == 0, done.stderr
     program = ProgramRegistry(tmp_path / "home" / "programs").load("judging")

@@ -10,7 +10,7 @@ import pytest
 from spanlab.base.errors import UsageError
 from spanlab.base.settings import Settings
 from spanlab.detection import DetectorSpec, EnsembleSpec
-from spanlab.detection.models import model_environment
+from spanlab.detection.models import SEARCH_KEY, model_environment
 from spanlab.detection.request import RunOptions, request_with_options
 from spanlab.detection.selection import is_ensemble
 from spanlab.detection.specifications import models_of
@@ -140,7 +140,7 @@ def test_a_search_model_has_an_endpoint_and_a_key_of_its_own(store: Store) -> No
     assert retriever.model is not None
     assert retriever.model.model == "other-search"
     assert retriever.model.base_url != HERE["OPENAI_BASE_URL"]
-    assert retriever.model.api_key_env == model_environment({}).search_key_name
+    assert retriever.model.api_key_env == SEARCH_KEY
     assert model_environment({"SPANLAB_SEARCH_API_KEY": "secret"}).has_search_key
 
 

@@ -63,7 +63,7 @@ FAILURES = [
     ),
     ("half-reply", ScriptedReply(body=b'{"choices": [{"mess'), UnparsableAnswerError, "not a chat"),
     ("no-answer", ScriptedReply(body={"x": 1}), UnparsableAnswerError, "not a chat completion"),
-    ("no-model", fail(404, "The model m does not exist"), UnknownModelError, "SPANLAB_MODEL"),
+    ("no-model", fail(404, "The model m does not exist"), UnknownModelError, "the model's name"),
     ("odd", fail(418, "a teapot"), ModelError, "418"),
     ("crowded", fail(429, "slow down"), UnavailableError, "rate limit"),
     ("broken", fail(500, "oops"), UnavailableError, "500"),

@@ -20,7 +20,7 @@ from spanlab.base import redaction
 from spanlab.base.errors import BudgetError, SpanlabError, UsageError
 from spanlab.base.inbound import reply_limit
 from spanlab.base.redaction import redact, remember
-from spanlab.models import Meter, ModelChoice, TokenPrice, translate
+from spanlab.models import Meter, ModelChoice, ModelLayers, TokenPrice, translate
 from spanlab.schema.usage import Budget, Usage
 from spanlab.testing import (
     MODES,
@@ -199,7 +199,7 @@ def test_azures_address_and_its_key(model_server: ModelServer, choose: Choose) -
 )
 def test_another_address_at_azure_is_answered_with_how_to_write_it(address: str) -> None:
     with pytest.raises(UsageError, match=r"OPENAI_BASE_URL: at Azure an address is https://NAME"):
-        ModelChoice.read({"SPANLAB_MODEL": "m", "OPENAI_BASE_URL": address})
+        ModelLayers({"SPANLAB_MODEL": "m", "OPENAI_BASE_URL": address}).resolve()
 
 
 def test_headers_of_a_setting_are_sent(

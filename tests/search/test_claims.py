@@ -9,7 +9,7 @@ import pytest
 
 from spanlab.base.errors import UnavailableError, WrongKeyError
 from spanlab.base.settings import Settings
-from spanlab.models import Meter, ModelChoice, language_model
+from spanlab.models import Meter, ModelLayers, language_model
 from spanlab.schema import Item, Passage
 from spanlab.search.base import RetrievedPassages, SearchQuery, ensure, retrieve
 from spanlab.search.queries import ClaimQueries, EnglishQueries
@@ -47,7 +47,7 @@ def test_every_claim_is_asked_for(model_server: ModelServer) -> None:
         lambda ask: say(claims("The tower is 312 m", " Built  1850 ", "", "Built 1850"))
     )
     inner, meter = Echo(), Meter()
-    lm = language_model(ModelChoice.read(), meter, cache=None)
+    lm = language_model(ModelLayers().resolve(), meter, cache=None)
     asked = ClaimQueries(inner, lm)
     item = asyncio.run(ensure(ITEM, asked))
     assert asked.name == "echo+claims"
@@ -69,7 +69,7 @@ def test_every_claim_is_asked_for(model_server: ModelServer) -> None:
 def test_no_more_claims_than_allowed(model_server: ModelServer) -> None:
     model_server.script(lambda ask: say(claims(*(f"claim {n}" for n in range(30)))))
     inner = Echo()
-    lm = language_model(ModelChoice.read(), Meter(), cache=None)
+    lm = language_model(ModelLayers().resolve(), Meter(), cache=None)
     asyncio.run(retrieve(ITEM, ClaimQueries(inner, lm, most=3)))
     assert [each.text for each in inner.asked] == ["claim 0", "claim 1", "claim 2"]
 
@@ -80,7 +80,7 @@ def test_where_nothing_is_claimed_the_question_is_asked(
 ) -> None:
     model_server.script(lambda ask: say(claims()))
     inner = Echo()
-    lm = language_model(ModelChoice.read(), Meter(), cache=None)
+    lm = language_model(ModelLayers().resolve(), Meter(), cache=None)
     item = ITEM.model_copy(update={"answer": answer})
     asyncio.run(retrieve(item, ClaimQueries(inner, lm)))
     assert [each.text for each in inner.asked] == [ITEM.question]
@@ -91,7 +91,7 @@ def test_in_english_the_claims_are_and_the_question_that_stands_in_for_them(
 ) -> None:
     inner = Echo()
     asked = ClaimQueries(
-        inner, language_model(ModelChoice.read(), Meter(), cache=None), english=True
+        inner, language_model(ModelLayers().resolve(), Meter(), cache=None), english=True
     )
     model_server.script(
         lambda ask: say_fields(english="How tall?") if "english" in ask.text else say(claims())
@@ -106,7 +106,7 @@ def test_in_english_the_claims_are_and_the_question_that_stands_in_for_them(
 def test_one_failing_query_fails_them_all_once_all_have_ended(model_server: ModelServer) -> None:
     model_server.script(lambda ask: say(claims("one", "two", "three")))
     inner = Echo(fails_at="two")
-    lm = language_model(ModelChoice.read(), Meter(), cache=None)
+    lm = language_model(ModelLayers().resolve(), Meter(), cache=None)
     with pytest.raises(UnavailableError, match="down"):
         asyncio.run(retrieve(ITEM, ClaimQueries(inner, lm)))
     assert len(inner.asked) == 3  # what the others found lies in the cache for the next try
@@ -116,7 +116,7 @@ def test_the_question_is_put_into_english_and_the_answer_stays(model_server: Mod
     english = "[[ ## english ## ]]\nHow tall is\nthe tower?\n\n[[ ## completed ## ]]"
     model_server.script(lambda ask: say(english))
     inner = Echo()
-    lm = language_model(ModelChoice.read(), Meter(), cache=None)
+    lm = language_model(ModelLayers().resolve(), Meter(), cache=None)
     asked = EnglishQueries(inner, lm)
     found = asyncio.run(retrieve(ITEM, asked))
     assert asked.name == "echo+en"
@@ -126,7 +126,7 @@ def test_the_question_is_put_into_english_and_the_answer_stays(model_server: Mod
 
 def test_a_question_in_english_needs_no_translation(model_server: ModelServer) -> None:
     inner = Echo()
-    lm = language_model(ModelChoice.read(), Meter(), cache=None)
+    lm = language_model(ModelLayers().resolve(), Meter(), cache=None)
     item = ITEM.model_copy(update={"lang": "en-GB", "question": "How tall?"})
     asyncio.run(retrieve(item, EnglishQueries(inner, lm)))
     assert (model_server.count, inner.asked) == (
@@ -140,7 +140,7 @@ def test_where_there_is_no_question_the_answer_is_put_into_english(
 ) -> None:
     model_server.script(lambda ask: say_fields(english="It is 312 m tall."))
     inner = Echo()
-    lm = language_model(ModelChoice.read(), Meter(), cache=None)
+    lm = language_model(ModelLayers().resolve(), Meter(), cache=None)
     item = ITEM.model_copy(update={"question": " "})
     assert asyncio.run(retrieve(item, EnglishQueries(inner, lm))).queries == ("It is 312 m tall.",)
     assert ITEM.answer in model_server.requests[0].text
@@ -148,7 +148,7 @@ def test_where_there_is_no_question_the_answer_is_put_into_english(
 
 def test_a_model_that_fails_fails_the_retrieval(model_server: ModelServer) -> None:
     model_server.script(lambda ask: fail(401))
-    lm = language_model(ModelChoice.read(), Meter(), cache=None)
+    lm = language_model(ModelLayers().resolve(), Meter(), cache=None)
     for asked in (ClaimQueries(Echo(), lm), EnglishQueries(Echo(), lm)):
         with pytest.raises(WrongKeyError, match="OPENAI_API_KEY"):
             asyncio.run(ensure(ITEM, asked))

@@ -12,7 +12,7 @@ from spanlab.cli import console, inputs
 from spanlab.cli.console import write_tables
 from spanlab.cli.inputs import OptionsAmong, Output, takes_options
 from spanlab.detection.selection import DetectorSelection
-from spanlab.models import ModelChoice
+from spanlab.models.resolving import ModelLayers
 from spanlab.output.figures import counted
 from spanlab.schema.usage import Budget
 from spanlab.systems.safe.commands import (
@@ -160,7 +160,7 @@ def verifier_data(
     from spanlab.systems.safe.reasoning import questions_in
     from spanlab.systems.safe.verifier_data import StepTeacher, write_verifier_data
 
-    model = ModelChoice.read(model=teacher) if teacher else None
+    model = ModelLayers(model=teacher).resolve() if teacher else None
     teaching = StepTeacher(model, seed, budget) if model else None
     write_examples = partial(
         write_verifier_data,

@@ -17,7 +17,7 @@ from spanlab.detection.selection import DetectorSelection
 from spanlab.detection.specifications import specifications
 from spanlab.formats import dumps
 from spanlab.formats.known.jsonl import loads
-from spanlab.models import Meter, ModelChoice
+from spanlab.models import Meter, ModelChoice, ModelLayers
 from spanlab.schema import CallsStep, Item, QueryStep, Record, RemarkStep, Status
 from spanlab.search.spec import SearchSpec
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
@@ -168,16 +168,16 @@ def test_a_run_is_asked_for_with_the_models_that_the_environment_names_by_role()
     environment = {"SPANLAB_MODEL": "small", "SPANLAB_MODEL_EXTRACTOR": "tiny"}
     (spec,) = specifications(DetectorSelection(detectors=("hopping",)), environment)
     assert isinstance(spec, DetectorSpec)
-    asked = {role: spec.choice(role, {}).model for role in ("judge", "extractor")}
+    asked = {role: spec.choice(role, ModelLayers({})).model for role in ("judge", "extractor")}
     assert asked == {"judge": "small", "extractor": "tiny"}
     (named,) = specifications(DetectorSelection(detectors=("hopping",), model="large"), environment)
     assert isinstance(named, DetectorSpec)
-    assert (named.choice("judge", {}).model, named.models) == ("large", {})
+    assert (named.choice("judge", ModelLayers({})).model, named.models) == ("large", {})
     (judge,) = specifications(
         DetectorSelection(detectors=("ucsc-kg",)), {"SPANLAB_MODEL_JUDGE": "large"}
     )
     assert isinstance(judge, DetectorSpec)
-    assert judge.choice("judge", {}).model == "large"
+    assert judge.choice("judge", ModelLayers({})).model == "large"
 
 
 @pytest.mark.usefixtures("hopping")
