@@ -13,7 +13,6 @@ import pytest
 
 from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.base.settings import Settings
-from spanlab.review.queue import QueueProgress
 from spanlab.review.span_editor import EditorMessage, EditorReply, ReviewQueue, exchange
 from spanlab.schema import (
     Annotation,
@@ -25,6 +24,7 @@ from spanlab.schema import (
     Record,
     Span,
 )
+from spanlab.schema.progress import QueueProgress
 from spanlab.storage import Store
 from spanlab.ui.editor_keys import KEYS
 

@@ -22,6 +22,7 @@ from spanlab.schema import (
     DatasetSummary,
     Status,
 )
+from spanlab.schema.progress import PersonProgress
 from spanlab.storage import Store
 from spanlab.storage.datasets import summary_of
 from spanlab.worklists import check_items, drawing, entrances, plans
@@ -160,9 +161,9 @@ def tested_items(store: Store, dataset: str, person: str) -> tuple[TestedItem, .
 
 def has_only_tested(store: Store, dataset: str, person: str) -> bool:
     """Return whether a person has decided nothing but the items of tests."""
-    counts = drawing.counts(store, dataset, person)
+    how_far = drawing.progress(store, dataset, person)
     n_tests = len(check_items_of(store, dataset, person).tests)
-    return counts.get(Status.DONE, 0) + counts.get(Status.SKIPPED, 0) <= n_tests
+    return how_far.done + how_far.skipped <= n_tests
 
 
 def begin_test(store: Store, dataset: str, person: str) -> None:
@@ -238,8 +239,8 @@ def describe_leaving(store: Store, dataset: str, person: str) -> str:
         UsageError: the dataset has no plan.
     """
     summary = summary_of(store, dataset)
-    part, reserved = plans.part(store, dataset, person), plans.n_held(store, dataset, person)
-    if part is None:
+    plan, reserved = plans.plan(store, dataset), plans.n_held(store, dataset, person)
+    if plan is None:
         raise UsageError(f"{dataset!r} has no plan: nothing is assigned or reserved")
     people = summary.names_of(AnnotatorKind.PERSON)
     names = dict.fromkeys((*summary.settings.assigned_to, *people))
@@ -248,6 +249,7 @@ def describe_leaving(store: Store, dataset: str, person: str) -> str:
             f"no person named {person!r} in {dataset!r}; available: "
             f"{', '.join(map(repr, names)) or 'none'}"
         )
+    part = plan.of(person) or PersonProgress(person)
     if person in summary.settings.assigned_to:
         away = tuple(dict.fromkeys((*summary.settings.away, person)))
         n_left, state = part.left, "assigned"

@@ -14,6 +14,7 @@ from spanlab.schema import (
     SpanLabel,
     Status,
 )
+from spanlab.schema.progress import QueueProgress
 from spanlab.storage import Store
 from spanlab.storage.datasets import has_item
 from spanlab.storage.sight import without_others
@@ -26,20 +27,6 @@ class QueueNeighbours:
 
     previous: str | None
     next: str | None
-
-
-@dataclass(frozen=True)
-class QueueProgress:
-    """The progress of a reviewer in items: of their part of a plan, else of the dataset.
-
-    ``beyond`` are those they finished that the plan gives to others.
-    """
-
-    done: int
-    skipped: int
-    total: int
-    planned: bool = False
-    beyond: int = 0
 
 
 def open_item(
@@ -83,19 +70,9 @@ def first_item(store: Store, dataset: str, query: QueueQuery) -> str | None:
     That is the first one that the reviewer has not finished; where all are, the first of all. Of a
     queue that reserves, it is reserved.
     """
-    unfinished = replace(query, limit=1, status=query.status or Status.NOT_ANNOTATED)
-    for queue in (unfinished, replace(query, limit=1)):
-        rows = paging.page(store, dataset, queue).rows
-        first = rows[0].item_id if rows else None
-        if first is None or not reserve_item(store, dataset, query, first):
-            item_id = first
-        else:
-            item_id = _find_free(store, dataset, queue, first, step=1)
-        if item_id is None and query.listed:
-            item_id = drawing.draw_next(store, dataset, queue)
-        if item_id is not None:
-            return item_id
-    return None
+    unfinished = replace(query, status=query.status or Status.NOT_ANNOTATED)
+    found = (_find_free(store, dataset, queue, None, step=1) for queue in (unfinished, query))
+    return next(filter(None, found), None)
 
 
 def reserve_item(store: Store, dataset: str, query: QueueQuery, item_id: str) -> tuple[str, ...]:
@@ -160,25 +137,14 @@ def progress(
 ) -> QueueProgress:
     """Return how many items ``reviewer`` has finished, skipped, and is to finish.
 
-    Where people have lists that is their part of the plan, or their list; elsewhere all may finish
-    every item, as may who adjudicates.
+    Where people have lists that is their list; elsewhere all may finish every item, as may who
+    adjudicates.
     """
-    settings = store.settings(dataset)
-    if adjudicating or not settings.has_lists:
-        counts = store.counts(dataset, reviewer)
-        done, skipped = counts.get(Status.DONE, 0), counts.get(Status.SKIPPED, 0)
-        return QueueProgress(done=done, skipped=skipped, total=sum(counts.values()))
-    part = None if settings.known else plans.part(store, dataset, reviewer)
-    if part is not None and part.assigned is not None:
-        return QueueProgress(
-            part.done, part.skipped, total=part.assigned, planned=True, beyond=part.beyond
-        )
-    counts = drawing.counts(store, dataset, reviewer)
+    if store.settings(dataset).has_lists and not adjudicating:
+        return drawing.progress(store, dataset, reviewer)
+    counts = store.counts(dataset, reviewer)
     done, skipped = counts.get(Status.DONE, 0), counts.get(Status.SKIPPED, 0)
-    n_left = counts.get(Status.NOT_ANNOTATED, 0)
-    if drawing.may_lose(settings):
-        n_left = drawing.n_left(store, dataset, reviewer)
-    return QueueProgress(done, skipped, done + skipped + n_left, planned=bool(settings.overlap))
+    return QueueProgress(done=done, skipped=skipped, total=sum(counts.values()))
 
 
 def labels(store: Store, dataset: str, query: QueueQuery) -> tuple[SpanLabel, ...]:
@@ -201,9 +167,9 @@ def labels(store: Store, dataset: str, query: QueueQuery) -> tuple[SpanLabel, ..
 
 
 def _find_free(
-    store: Store, dataset: str, query: QueueQuery, item_id: str, *, step: int
+    store: Store, dataset: str, query: QueueQuery, item_id: str | None, *, step: int
 ) -> str | None:
-    """Return the item after or before one, passing over those that others have reserved."""
+    """Return the item after or before one (None: the first), but none that others have reserved."""
     while True:
         neighbour = paging.neighbour(store, dataset, query, item_id, step)
         if neighbour is None and step > 0 and query.listed:

@@ -35,7 +35,7 @@ def completion_words(store: Store, dataset: str, progress: Mapping[str, Any]) ->
         The words with the code, or how much it takes; empty where items are left or no code is.
     """
     done, total = progress["done"], progress["total"]
-    if done + progress["skipped"] < total or not total:
+    if not total or (done + progress["skipped"] < total and not progress["waiting"]):
         return ""
     invitation = store.access.own_invitation()
     if invitation is None or not invitation.code:

@@ -44,6 +44,21 @@ class PlanProgress:
         return next((person for person in self.people if person.annotator == annotator), None)
 
 
+@dataclass(frozen=True)
+class QueueProgress:
+    """How far a reviewer is in items: of their list, else of the dataset.
+
+    ``planned`` says that a plan gives them these; ``waiting``, that others have at the moment all
+    that is left.
+    """
+
+    done: int
+    skipped: int
+    total: int
+    planned: bool = False
+    waiting: bool = False
+
+
 class FinishedItem(NamedTuple):
     """An item that a person has finished.
 

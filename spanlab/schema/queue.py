@@ -67,12 +67,6 @@ class AssignedShare:
         left = (number for number, name in self.away if name not in finished)
         return rank - sum((n - position) * step % self.people < rank for n in left) < self.each
 
-    def size(self, n_items: int) -> int:
-        """Return how many of the first ``n_items`` items are of this share; nobody is away."""
-        rounds = n_items // self.people
-        rest = range(rounds * self.people, n_items)
-        return rounds * min(self.each, self.people) + sum(map(self.has, rest))
-
 
 @dataclass(frozen=True, kw_only=True)
 class QueueQuery:

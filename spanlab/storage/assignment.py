@@ -15,16 +15,14 @@ from sqlalchemy import (
     delete,
     func,
     select,
-    true,
     update,
 )
 
-from spanlab.schema import AnnotatorKind, DatasetSettings, Status
+from spanlab.schema import AnnotatorKind, Status
 from spanlab.storage.catalog import DatasetRow, annotators_of, settings_of
 from spanlab.storage.engine import insert_new
 from spanlab.storage.tables import (
     annotated,
-    checks_given,
     entrances,
     guidelines_read,
     looks,
@@ -33,7 +31,7 @@ from spanlab.storage.tables import (
     queues,
 )
 
-_OF_PEOPLE = (checks_given, entrances, guidelines_read, looks)  # tables with a column "reviewer"
+_OF_PEOPLE = (entrances, guidelines_read, looks)  # tables with a column "reviewer"
 _OF_LISTS = (queues, queue_items)
 
 
@@ -57,25 +55,16 @@ def is_check(
     return position.in_(select_checks(connection, dataset))
 
 
-def is_planned(
-    connection: Connection, dataset: DatasetRow, settings: DatasetSettings
-) -> ColumnElement[bool]:
-    """Return the condition that a plan is about an item: not about check items."""
-    if settings.known is None:
-        return true()
-    return ~is_check(connection, dataset, queue_values.c.position)
-
-
-def over_items(dataset: DatasetRow, *columns: ColumnElement[Any]) -> Select[Any]:
-    """Select something of the ``queue_values`` of all items of a dataset."""
-    return (
-        select(*columns)
-        .select_from(queue_values)
-        .where(
-            queue_values.c.dataset_id == dataset.id,
-            queue_values.c.position < dataset.n_items,
-        )
-    )
+def over_planned(
+    connection: Connection, dataset: DatasetRow, *columns: ColumnElement[Any]
+) -> Select[Any]:
+    """Select something of the ``queue_values`` of what a plan is about: all but check items."""
+    at = queue_values.c.position
+    here = (queue_values.c.dataset_id == dataset.id, at < dataset.n_items)
+    planned = select(*columns).select_from(queue_values).where(*here)
+    if settings_of(connection, dataset.name).known is None:
+        return planned
+    return planned.where(~is_check(connection, dataset, at))
 
 
 def deal(connection: Connection, dataset: DatasetRow, *, anew: bool = False) -> None:
@@ -97,32 +86,29 @@ def deal(connection: Connection, dataset: DatasetRow, *, anew: bool = False) -> 
     )
     if anew and connection.execute(has_begun.limit(1)).first() is None:
         connection.execute(update(queue_values).where(here).values(turn=None))
-    first = n_dealt(connection, dataset)
-    position = queue_values.c.position
+    last = connection.execute(select(func.max(queue_values.c.turn)).where(here)).scalar()
+    first, position = 0 if last is None else last + 1, queue_values.c.position
     number = func.row_number().over(order_by=position) - 1 + first
-    waiting = over_items(dataset, position, number.label("turn")).where(
-        queue_values.c.turn.is_(None), is_planned(connection, dataset, settings)
-    )
-    dealt = waiting.subquery()
+    waiting = over_planned(connection, dataset, position, number.label("turn"))
+    dealt = waiting.where(queue_values.c.turn.is_(None)).subquery()
     giving = update(queue_values).where(here, position == dealt.c.position)
     connection.execute(giving.values(turn=dealt.c.turn))
 
 
-def n_dealt(connection: Connection, dataset: DatasetRow) -> int:
-    """Return how many items of a dataset have a turn."""
-    last: int | None = connection.execute(
-        over_items(dataset, func.max(queue_values.c.turn))
-    ).scalar_one()
-    return 0 if last is None else last + 1
-
-
 def rename_person(connection: Connection, dataset: DatasetRow, name: str, new: str) -> None:
-    """Move a person's list, check items, tests and read guidelines to another name.
+    """Move a person's list, tests and read guidelines to another name.
 
-    Who has a list under that name keeps that one, of which the rest is then drawn anew.
+    Who has a list under that name keeps that one with the check items of both, and the rest of it
+    is drawn anew.
     """
-    has_list = connection.execute(select(queues).where(*rows_of(queues, dataset, new))).first()
-    if has_list:
+    mine, theirs = (rows_of(queue_items, dataset, person) for person in (name, new))
+    if connection.execute(select(queues).where(*rows_of(queues, dataset, new))).first():
+        at = select(queue_items.c.position).where(*theirs)
+        ends = select(func.max(queue_items.c.place)).where(*theirs)
+        behind = queue_items.c.place + 1 + (connection.execute(ends).scalar() or 0)
+        given = queue_items.c.attempt.is_not(None), queue_items.c.position.not_in(at)
+        moving = update(queue_items).where(*mine, *given)
+        connection.execute(moving.values(reviewer=new, place=behind))
         _forget_list(connection, dataset, name)
         anew = update(queues).where(*rows_of(queues, dataset, new))
         connection.execute(anew.values(basis=""))
@@ -139,7 +125,7 @@ def rename_person(connection: Connection, dataset: DatasetRow, name: str, new: s
 
 
 def forget_person(connection: Connection, dataset: DatasetRow, name: str) -> None:
-    """Delete a person's list, check items, tests and read guidelines."""
+    """Delete a person's list, tests and read guidelines."""
     for table in _OF_PEOPLE:
         connection.execute(delete(table).where(*rows_of(table, dataset, name)))
     _forget_list(connection, dataset, name)

@@ -6,7 +6,6 @@
               ├─ items ── annotations ── reviews ── operations
               ├─ processes ── process_nodes   how answers were made, where items share it
               ├─ queue_values      what queues filter and order by, of each item
-              ├─ known_given       check items that people got; see worklists/check_items.py
               ├─ queues ── queue_items   each person's own list of items; see worklists/drawing.py
               ├─ looks             who has seen other people's marks of an item before finishing it
               ├─ entrances         who may begin: tests that came to an end, and who let people in
@@ -193,18 +192,6 @@ reservations = Table(  # of items that a queue has offered; see worklists/reserv
     ForeignKeyConstraint(["dataset_id", "position"], ["items.dataset_id", "items.position"]),
 )
 
-checks_given = Table(  # check items that people got
-    "known_given",
-    metadata,
-    *_integers("dataset_id", "position"),
-    Column("reviewer", Text, nullable=False),
-    Column("attempt", Integer, nullable=False),  # at the test, from 1; 0 for one among others
-    Column("after", Integer),  # the position of the item that it followed, before 1.1 had lists
-    PrimaryKeyConstraint("dataset_id", "reviewer", "position"),
-    UniqueConstraint("dataset_id", "reviewer", "after", name="known_given_after"),
-    ForeignKeyConstraint(["dataset_id", "position"], ["items.dataset_id", "items.position"]),
-)
-
 queues = Table(  # see worklists/drawing.py
     "queues",
     metadata,
@@ -224,6 +211,7 @@ queue_items = Table(
     *_integers("place", "position"),
     Column("handle", Text, nullable=False),  # what the person's browser calls the item
     Column("twin", Integer),  # of a check item: the position of one of the plan, beside it
+    Column("attempt", Integer),  # of a check item: at the test, from 1; 0 for one among others
     PrimaryKeyConstraint("dataset_id", "reviewer", "place"),
     UniqueConstraint("dataset_id", "reviewer", "position", name="queue_items_position"),
     UniqueConstraint("dataset_id", "reviewer", "handle", name="queue_items_handle"),

@@ -5,20 +5,20 @@ No reviewer is to know: whatever asks for them in somebody's name must not tell.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, select
+from sqlalchemy import Connection, and_, func, select
 
 from spanlab.schema import Permission, Status
 from spanlab.storage import Store
 from spanlab.storage.assignment import is_check, rows_of, select_checks
 from spanlab.storage.catalog import DatasetRow, annotators_of
-from spanlab.storage.engine import insert_new, look_up_once
-from spanlab.storage.tables import annotated, checks_given, items
+from spanlab.storage.engine import look_up_once
+from spanlab.storage.tables import annotated, items, queue_items
 
 
 class CheckItem(NamedTuple):
@@ -71,14 +71,6 @@ def check_ids(store: Store, dataset: str) -> frozenset[str]:
         return frozenset(connection.execute(query.where(checks)).scalars())
 
 
-def is_given(
-    dataset: DatasetRow, reviewer: str, position: ColumnElement[int]
-) -> ColumnElement[bool]:
-    """Return the condition that the item at ``position`` was given to a person as a check item."""
-    given = select(checks_given.c.position).where(*rows_of(checks_given, dataset, reviewer))
-    return position.in_(given)
-
-
 def check_items_of(connection: Connection, dataset: DatasetRow, reviewer: str) -> CheckItems:
     """Return which check items a person was given, in the order of the dataset."""
     key = ("check items", dataset.id, reviewer)
@@ -86,21 +78,22 @@ def check_items_of(connection: Connection, dataset: DatasetRow, reviewer: str) -
 
 
 def _check_items(connection: Connection, dataset: DatasetRow, reviewer: str) -> CheckItems:
-    annotator, at = annotators_of(connection, dataset.id).get(reviewer), checks_given.c.position
+    annotator = annotators_of(connection, dataset.id).get(reviewer)
     is_own = annotated.c.annotator_id == (-1 if annotator is None else annotator.id)
-    own = and_(annotated.c.dataset_id == dataset.id, annotated.c.position == at, is_own)
-    is_item = and_(items.c.dataset_id == dataset.id, items.c.position == at)
+    at, of_item = (
+        and_(table.c.dataset_id == dataset.id, table.c.position == queue_items.c.position)
+        for table in (annotated, items)
+    )
     rows = connection.execute(
-        select(items.c.item_id, checks_given.c.attempt, annotated.c.status)
-        .select_from(checks_given.join(items, is_item).outerjoin(annotated, own))
-        .where(*rows_of(checks_given, dataset, reviewer))
-        .order_by(at)
+        select(items.c.item_id, queue_items.c.attempt, annotated.c.status)
+        .select_from(queue_items.join(items, of_item).outerjoin(annotated, and_(at, is_own)))
+        .where(*rows_of(queue_items, dataset, reviewer), queue_items.c.attempt.is_not(None))
+        .order_by(queue_items.c.position)
     )
-    given_items = (
-        CheckItem(item, attempt, Status(status or Status.NOT_ANNOTATED))
-        for item, attempt, status in rows
+    given = (
+        CheckItem(name, attempt, Status(own or Status.NOT_ANNOTATED)) for name, attempt, own in rows
     )
-    return CheckItems(n_checks(connection, dataset), tuple(given_items))
+    return CheckItems(n_checks(connection, dataset), tuple(given))
 
 
 def n_checks(connection: Connection, dataset: DatasetRow) -> int:
@@ -119,56 +112,12 @@ def due(secret: str, n_others: int, rate: Fraction) -> int:
     return block + (draw(secret, f"block {block}") * rate.denominator < remainder * 2**64)
 
 
-def unseen_checks(
-    connection: Connection, dataset: DatasetRow, reviewer: str, secret: str
+def unseen(
+    connection: Connection, dataset: DatasetRow, secret: str, had: Collection[int]
 ) -> list[int]:
-    """Return the positions of check items that a person has not had, in an order drawn for them."""
-    annotator = annotators_of(connection, dataset.id).get(reviewer)
-    mine = select(annotated.c.position).where(
-        annotated.c.dataset_id == dataset.id,
-        annotated.c.annotator_id == (-1 if annotator is None else annotator.id),
-    )
-    given = select(checks_given.c.position).where(*rows_of(checks_given, dataset, reviewer))
-    had = {*connection.execute(mine).scalars(), *connection.execute(given).scalars()}
-    unseen = {*connection.execute(select_checks(connection, dataset)).scalars()} - had
-    return sorted(unseen, key=lambda position: draw(secret, str(position)))
-
-
-def give(
-    connection: Connection,
-    dataset: DatasetRow,
-    reviewer: str,
-    positions: Sequence[int],
-    attempt: int = 0,
-) -> None:
-    """Store that a person gets check items: in a test, or among others."""
-    key = {"dataset_id": dataset.id, "reviewer": reviewer, "attempt": attempt}
-    rows = [{**key, "position": position} for position in positions]
-    if rows:
-        connection.execute(insert_new(connection, checks_given), rows)
-
-
-class GivenCheck(NamedTuple):
-    """How a person got a check item: at which test, or after which other item before 1.1."""
-
-    attempt: int
-    after: int | None
-
-
-def checks_of(connection: Connection, dataset: DatasetRow, reviewer: str) -> dict[int, GivenCheck]:
-    """Return how a person got each check item, by its position."""
-    columns = (checks_given.c.position, checks_given.c.attempt, checks_given.c.after)
-    rows = connection.execute(select(*columns).where(*rows_of(checks_given, dataset, reviewer)))
-    return {row.position: GivenCheck(row.attempt, row.after) for row in rows}
-
-
-def take_unseen(connection: Connection, dataset: DatasetRow, reviewer: str, seen: set[int]) -> None:
-    """Take from a person the check items, but those of tests, that are not of those ``seen``."""
-    given = checks_of(connection, dataset, reviewer)
-    unseen = [at for at, check in given.items() if not check.attempt and at not in seen]
-    if unseen:
-        mine = (*rows_of(checks_given, dataset, reviewer), checks_given.c.position.in_(unseen))
-        connection.execute(delete(checks_given).where(*mine))
+    """Return the positions of check items but those ``had``, in an order drawn by the secret."""
+    checks = {*connection.execute(select_checks(connection, dataset)).scalars()}
+    return sorted(checks.difference(had), key=lambda position: draw(secret, str(position)))
 
 
 def draw(secret: str, purpose: str) -> int:

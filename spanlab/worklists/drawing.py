@@ -17,16 +17,17 @@ anew. What they have seen keeps its place, and every item that stays keeps its h
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Select, delete, func, select, update
+from sqlalchemy import Connection, and_, case, delete, func, select, update
 
 from spanlab.base.errors import UsageError
 from spanlab.schema import DatasetSettings, QueueCursor, QueueQuery, Status
+from spanlab.schema.progress import QueueProgress
 from spanlab.storage import Store
 from spanlab.storage.assignment import deal, rows_of
 from spanlab.storage.catalog import DatasetRow, annotators_of, settings_of
@@ -34,21 +35,28 @@ from spanlab.storage.engine import insert_new, insert_rows
 from spanlab.storage.items import id_at
 from spanlab.storage.tables import annotated, queue_items, queues
 from spanlab.worklists import check_items
-from spanlab.worklists.plans import part_of
 from spanlab.worklists.reservations import reserve
 from spanlab.worklists.selection import Selection
 
 _BEHIND = 2  # items after the last one that somebody wrote to: on their screen, and loaded
 _TRIES = 50  # items that others may take in the moment in which a list grows
-_HANDLE_BYTES = 4  # few enough to be read out, and nobody finds one of another list by chance
-_SECRET_BYTES = 16
 
 
-class _ListState(NamedTuple):
-    """The row of a list: ``n_before`` is None before it is drawn."""
+class _Size(NamedTuple):
+    """How many items a list has: ``others`` are no check items, ``given`` those beside tests."""
 
-    n_before: int | None
-    secret: str
+    end: int  # the place behind all
+    items: int
+    others: int
+    given: int
+
+
+class _Entry(NamedTuple):
+    """An item of a list; ``attempt`` is that of a check item, ``handle`` empty for a new one."""
+
+    position: int
+    attempt: int | None = None
+    handle: str = ""
 
 
 def grows(settings: DatasetSettings) -> bool:
@@ -64,7 +72,7 @@ def may_lose(settings: DatasetSettings) -> bool:
 def is_drawn(store: Store, dataset: str, person: str) -> bool:
     """Return whether a person's list is there, with nothing left to be drawn of it."""
     with store.reading(dataset, person) as (connection, row, _):
-        return _is_drawn(connection, row, person)
+        return is_current(connection, row, person)
 
 
 def draw(store: Store, dataset: str, person: str, sample: Sequence[str] = ()) -> None:
@@ -80,60 +88,88 @@ def draw(store: Store, dataset: str, person: str, sample: Sequence[str] = ()) ->
         share = settings_of(connection, dataset).share_of(person)
         query = QueueQuery(reviewer=person, share=share, sample=tuple(sample))
         others = Selection(connection, row, query).positions() if sample else []
-        if _is_drawn(connection, row, person, others):
+        if is_current(connection, row, person, others):
             return
     with store.reviewing(dataset, person) as (connection, row):
         _draw(connection, row, person, others)
 
 
-def _is_drawn(
+def is_current(
     connection: Connection, dataset: DatasetRow, reviewer: str, others: Collection[int] = ()
 ) -> bool:
+    """Return whether nothing of a list is to be drawn, and all of the positions are in it."""
     stored = select(queues.c.basis).where(*rows_of(queues, dataset, reviewer))
     basis = connection.execute(stored).scalar_one_or_none()
     if basis != _basis(connection, dataset):
         return False
-    return not others or set(others) <= _handles(connection, dataset, reviewer).keys()
+    if not others:
+        return True
+    return set(others) <= {entry.position for entry in _entries(connection, dataset, reviewer)}
 
 
 def _draw(
     connection: Connection, dataset: DatasetRow, reviewer: str, others: Sequence[int]
 ) -> None:
     n_before, secret = _begin(connection, dataset, reviewer)
-    if _is_drawn(connection, dataset, reviewer, others):
+    if is_current(connection, dataset, reviewer, others):
         return
     deal(connection, dataset)
     settings = settings_of(connection, dataset.name)
     planned = dict.fromkeys((*_planned(connection, dataset, settings, reviewer), *others))
-    whole = grows(settings) or n_before is None
-    seen = _seen(connection, dataset, reviewer, None if whole else planned.keys())
-    had = set(seen)
-    check_items.take_unseen(connection, dataset, reviewer, had)
-    given = check_items.checks_of(connection, dataset, reviewer)
-    n_others = sum(position not in given for position in seen)
+    listed, own = _entries(connection, dataset, reviewer), _own(connection, dataset, reviewer)
+    if n_before is not None and not grows(settings):
+        listed = [*_seen(listed, planned, own)]
+    listed += map(_Entry, sorted(own.difference(entry.position for entry in listed)))
+    had = {entry.position for entry in listed}
+    n_others, n_given = (sum(each.attempt == kind for each in listed) for kind in (None, 0))
     if n_before is None:  # who begins amid the work is not given what was due before
-        n_before = 0 if any(not each.attempt for each in given.values()) else n_others
-    pool = dict[int, None]()
-    if settings.known:
-        pool = dict.fromkeys(check_items.unseen_checks(connection, dataset, reviewer, secret))
+        n_before = 0 if n_given else n_others
+    unseen = check_items.unseen(connection, dataset, secret, had) if settings.known else ()
+    pool = dict.fromkeys(unseen)
     asked = [position for position in others if position in pool]
     checks = iter(dict.fromkeys((*asked, *pool)))
     fresh = [position for position in planned if not (position in had or position in pool)]
     n_begun, rate = n_others - n_before, _rate(settings)
     if not grows(settings):
-        n_all = n_begun + len(fresh)
-        n_had = sum(not each.attempt for each in given.values())
-        n_left = _n_even(connection, dataset, settings, n_all) - n_had
+        n_left = _n_even(connection, dataset, settings, n_begun + len(fresh)) - n_given
         n_begun, rate = 0, Fraction(max(min(n_left, len(pool)), 0), max(len(fresh), 1))
     rest = [*_mixed(fresh, checks, lambda n: check_items.due(secret, n, rate), n_begun)]
     placed = set(rest)
     for position in asked:
         if position not in placed:
             rest.insert(check_items.draw(secret, f"place {position}") % (len(rest) + 1), position)
-    check_items.give(connection, dataset, reviewer, [at for at in rest if at in pool])
-    _write(connection, dataset, reviewer, [*seen, *rest])
+    listed += (_Entry(position, 0 if position in pool else None) for position in rest)
+    _write(connection, dataset, reviewer, secret, listed)
     values = {"basis": _basis(connection, dataset), "n_before": n_before}
     connection.execute(update(queues).where(*rows_of(queues, dataset, reviewer)).values(values))
+
+
+def _seen(
+    listed: Sequence[_Entry], planned: Collection[int], own: Collection[int]
+) -> Iterator[_Entry]:
+    """Yield what stays of a list: all tests, and of the beginning that its person has seen ...
+
+    ... what they have written to and what is still planned, with the check items behind it.
+    """
+    last = max((place for place, entry in enumerate(listed) if entry.position in own), default=-1)
+    stays = bool(planned)
+    for place, entry in enumerate(listed):
+        if entry.attempt is None:
+            stays = entry.position in planned
+        is_seen = place <= last + _BEHIND
+        if entry.attempt or (is_seen and (stays or entry.position in own)):
+            yield entry
+
+
+def _own(connection: Connection, dataset: DatasetRow, reviewer: str) -> set[int]:
+    """Return the positions of what a person has annotated."""
+    annotator = annotators_of(connection, dataset.id).get(reviewer)
+    own = select(annotated.c.position).where(
+        annotated.c.dataset_id == dataset.id,
+        annotated.c.position < dataset.n_items,
+        annotated.c.annotator_id == (-1 if annotator is None else annotator.id),
+    )
+    return {*connection.execute(own).scalars()}
 
 
 def _rate(settings: DatasetSettings) -> Fraction:
@@ -172,27 +208,30 @@ def _draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) -
     is_new = query.status in {None, Status.NOT_ANNOTATED} and not query.sample
     if not (grows(settings) and query.reserve and is_new) or reviewer in settings.away:
         return None
-    state = _begin(connection, dataset, reviewer)
-    is_given = check_items.is_given(dataset, reviewer, queue_items.c.position)
-    others = select(queue_items.c.position).where(
-        *rows_of(queue_items, dataset, reviewer), ~is_given
-    )
-    n_others = _count(connection, others) - (state.n_before or 0)
-    given = check_items.checks_of(connection, dataset, reviewer)
-    n_given = sum(not each.attempt for each in given.values())
+    n_before, secret = _begin(connection, dataset, reviewer)
+    size, mine = _size(connection, dataset, reviewer), rows_of(queue_items, dataset, reviewer)
+    others = select(queue_items.c.position).where(*mine, queue_items.c.attempt.is_(None))
     last = connection.execute(others.order_by(queue_items.c.place.desc()).limit(1)).scalar()
     check = None
-    if n_given < check_items.due(state.secret, n_others, _rate(settings)):
-        pool = check_items.unseen_checks(connection, dataset, reviewer, state.secret)
+    if size.given < check_items.due(secret, size.others - (n_before or 0), _rate(settings)):
+        pool = _pool(connection, dataset, reviewer, secret)
         check = _fitting_check(connection, dataset, query, pool)
-    if check is not None:
-        check_items.give(connection, dataset, reviewer, [check])
     begin = last if query.order == "import" and not query.reverse else None
     position = _take_free(connection, dataset, settings, query, begin) if check is None else check
     if position is None:
         return None
-    _append(connection, dataset, reviewer, position, None if check is None else last)
+    twin, attempt = (None, None) if check is None else (last, 0)
+    row = (size.end, position, _handle(secret, position), twin, attempt)
+    insert_rows(connection, "queue_items", queue_items.c.keys(), [(dataset.id, reviewer, *row)])
     return id_at(connection, dataset, position)
+
+
+def _pool(connection: Connection, dataset: DatasetRow, reviewer: str, secret: str) -> list[int]:
+    """Return the positions of check items that a person has not had, in an order drawn for them."""
+    is_check, mine = queue_items.c.attempt.is_not(None), rows_of(queue_items, dataset, reviewer)
+    given = connection.execute(select(queue_items.c.position).where(*mine, is_check)).scalars()
+    had = _own(connection, dataset, reviewer).union(given)
+    return check_items.unseen(connection, dataset, secret, had)
 
 
 def _fitting_check(
@@ -205,13 +244,11 @@ def _fitting_check(
     """
     what = replace(query, listed=False, unfinished=False, reserve=False, max_annotators=None)
     asked = replace(what, min_annotators=None, after=None, before=None)
-    if query.order == "import":
-        fitting = set(Selection(connection, dataset, asked, among=tuple(pool)).positions())
-        return next((position for position in pool if position in fitting), None)
-    free = _free(connection, dataset, query).search(None, 1, forward=True)
-    among = (*pool, *free)
-    first = Selection(connection, dataset, asked, among=among).search(None, 1, forward=True)
-    return next((position for position in first if position not in free), None)
+    by_value = query.order != "import"
+    free = _free(connection, dataset, query).search(None, 1, forward=True) if by_value else ()
+    selection = Selection(connection, dataset, asked, among=(*pool, *free))
+    shown = selection.search(None, 1, forward=True) if by_value else selection.positions()
+    return next((position for position in pool if position in {*shown}), None)
 
 
 def _free(connection: Connection, dataset: DatasetRow, query: QueueQuery) -> Selection:
@@ -220,37 +257,56 @@ def _free(connection: Connection, dataset: DatasetRow, query: QueueQuery) -> Sel
     return Selection(connection, dataset, fresh, unlisted=True, without_checks=True)
 
 
-def n_left(store: Store, dataset: str, person: str) -> int:
-    """Return how many items of a person's list are still theirs to decide, and to come.
+def progress(store: Store, dataset: str, person: str) -> QueueProgress:
+    """Return how far a person is with their list, and what is to come of one that grows.
 
-    What enough others have by now is not among them. Nothing comes of a list that does not grow.
+    What enough others have finished is not left, what they hold at the moment is: nobody's total
+    rises when it becomes free.
     """
     with store.reading(dataset, person) as (connection, row, _):
-        settings = settings_of(connection, row.name)
-        query = QueueQuery(reviewer=person, status=Status.NOT_ANNOTATED, listed=True)
-        if may_lose(settings):
-            query = replace(query, max_annotators=settings.overlap - 1, reserve=True)
-        n_listed = len(Selection(connection, row, query).positions())
-        return n_listed + (_n_to_come(connection, row, query) if grows(settings) else 0)
+        return progress_of(connection, row, person)
 
 
-def _n_to_come(connection: Connection, dataset: DatasetRow, query: QueueQuery) -> int:
-    """Return by how many items a list will grow, if its person takes all that is free now."""
+def progress_of(connection: Connection, dataset: DatasetRow, reviewer: str) -> QueueProgress:
+    """Return what ``progress`` does."""
+    settings, size = settings_of(connection, dataset.name), _size(connection, dataset, reviewer)
+    annotator = annotators_of(connection, dataset.id).get(reviewer)
+    is_listed = and_(
+        queue_items.c.position == annotated.c.position, *rows_of(queue_items, dataset, reviewer)
+    )
+    is_own = annotated.c.annotator_id == (-1 if annotator is None else annotator.id)
+    both, decided = (func.count(), func.count(queue_items.c.position)), []
+    for status in (Status.DONE, Status.SKIPPED):
+        own = select(*both).select_from(annotated.outerjoin(queue_items, is_listed))
+        own = own.where(annotated.c.dataset_id == dataset.id, is_own)
+        decided.append(connection.execute(own.where(annotated.c.status == status.value)).one())
+    (done, done_here), (skipped, skipped_here) = decided
+    left, waiting = size.items - done_here - skipped_here, False
+    if may_lose(settings):
+        query = QueueQuery(reviewer=reviewer, status=Status.NOT_ANNOTATED, listed=True)
+        query = replace(query, max_annotators=settings.overlap - 1)
+        held = replace(query, reserve=True)
+        left = Selection(connection, dataset, query).count()
+        parts = [Selection(connection, dataset, held)]
+        if grows(settings) and reviewer not in settings.away:
+            left += _n_to_come(connection, dataset, query, size)
+            parts.append(_free(connection, dataset, held))
+        waiting = not any(part.search(None, 1, forward=True) for part in parts)
+    total = done + skipped + left
+    return QueueProgress(done, skipped, total, bool(settings.overlap), waiting=waiting)
+
+
+def _n_to_come(connection: Connection, dataset: DatasetRow, query: QueueQuery, size: _Size) -> int:
+    """Return by how many items a list will grow, if its person takes all that others leave."""
     settings, reviewer = settings_of(connection, dataset.name), query.reviewer
+    n_new = _free(connection, dataset, query).count()
     listed = select(queues.c.n_before, queues.c.secret).where(*rows_of(queues, dataset, reviewer))
     own = connection.execute(listed).first()
-    part = part_of(connection, dataset, settings, reviewer)
-    if own is None or part.assigned is None:
-        return part.left
-    given = check_items.checks_of(connection, dataset, reviewer)
-    # A lower limit leaves out what the person has begun and enough others have finished.
-    free = Selection(connection, dataset, replace(query, min_annotators=0)).positions()
-    n_new = max(part.left - sum(position not in given for position in free), 0)
-    n_others = len(_handles(connection, dataset, reviewer).keys() - given.keys()) + n_new
-    n_due = check_items.due(own.secret, n_others - (own.n_before or 0), _rate(settings))
-    n_given = sum(not each.attempt for each in given.values())
-    n_unseen = len(check_items.unseen_checks(connection, dataset, reviewer, own.secret))
-    return n_new + max(min(n_due - n_given, n_unseen), 0)
+    if own is None or settings.known is None:
+        return n_new
+    n_due = check_items.due(own.secret, size.others + n_new - (own.n_before or 0), _rate(settings))
+    n_unseen = len(_pool(connection, dataset, reviewer, own.secret))
+    return n_new + max(min(n_due - size.given, n_unseen), 0)
 
 
 def give_test(store: Store, dataset: str, person: str, attempt: int, n_items: int) -> None:
@@ -261,24 +317,17 @@ def give_test(store: Store, dataset: str, person: str, attempt: int, n_items: in
     """
     with store.reviewing(dataset, person) as (connection, row):
         _, secret = _begin(connection, row, person)
-        given = check_items.checks_of(connection, row, person)
-        if any(each.attempt == attempt for each in given.values()):
+        listed = _entries(connection, row, person)
+        if any(entry.attempt == attempt for entry in listed):
             return
-        pool = check_items.unseen_checks(connection, row, person, secret)
+        pool = _pool(connection, row, person, secret)
         if len(pool) < n_items:
             raise UsageError(
                 f"a test needs {n_items} check items that {person!r} has not seen, "
                 f"and {row.name!r} has {len(pool)}"
             )
-        test = sorted(pool[:n_items])
-        check_items.give(connection, row, person, test, attempt)
-        _write(connection, row, person, [*_handles(connection, row, person), *test])
-
-
-def counts(store: Store, dataset: str, person: str) -> dict[Status, int]:
-    """Return how many items of a person's list are in each status under that person."""
-    with store.reading(dataset, person) as (connection, row, _):
-        return Selection(connection, row, QueueQuery(reviewer=person, listed=True)).counts()
+        listed += (_Entry(position, attempt) for position in sorted(pool[:n_items]))
+        _write(connection, row, person, secret, listed)
 
 
 def _basis(connection: Connection, dataset: DatasetRow) -> str:
@@ -290,66 +339,33 @@ def _basis(connection: Connection, dataset: DatasetRow) -> str:
     return sha256(repr(basis).encode()).hexdigest()
 
 
-def _begin(connection: Connection, dataset: DatasetRow, reviewer: str) -> _ListState:
-    """Lock a person's list, which is empty if it is new, and return its row."""
-    row = {"dataset_id": dataset.id, "reviewer": reviewer, "basis": ""}
-    secret = secrets.token_hex(_SECRET_BYTES)
-    connection.execute(insert_new(connection, queues), row | {"secret": secret})
-    own = select(queues.c.n_before, queues.c.secret).where(*rows_of(queues, dataset, reviewer))
-    return _ListState(*connection.execute(own.with_for_update()).one())
+def _begin(connection: Connection, dataset: DatasetRow, reviewer: str) -> tuple[int | None, str]:
+    """Lock a person's list, which is empty if it is new.
 
-
-def _handles(connection: Connection, dataset: DatasetRow, reviewer: str) -> dict[int, str]:
-    """Return the handles in a person's list by position, in its order."""
-    columns = (queue_items.c.position, queue_items.c.handle)
-    listed = select(*columns).where(*rows_of(queue_items, dataset, reviewer))
-    rows = connection.execute(listed.order_by(queue_items.c.place))
-    return {row.position: row.handle for row in rows}
-
-
-def _seen(
-    connection: Connection,
-    dataset: DatasetRow,
-    reviewer: str,
-    planned: Collection[int] | None,
-) -> list[int]:
-    """Return the positions that a person has seen, in the order in which they stay.
-
-    These are the first ones of the list, as far as they are still ``planned`` or the person has
-    written to them. Where None is planned it is all of the list, and whatever was annotated or
-    given before there was one.
+    Returns:
+        How many items came before check items did, None before it is drawn; its secret.
     """
-    listed = list(_handles(connection, dataset, reviewer))
-    annotator = annotators_of(connection, dataset.id).get(reviewer)
-    own = set(
-        connection.execute(
-            select(annotated.c.position).where(
-                annotated.c.dataset_id == dataset.id,
-                annotated.c.position < dataset.n_items,
-                annotated.c.annotator_id == (-1 if annotator is None else annotator.id),
-            )
-        ).scalars()
-    )
-    given = check_items.checks_of(connection, dataset, reviewer)
-    if planned is None:
-        own |= given.keys()
-    else:
-        last = max((place for place, at in enumerate(listed) if at in own), default=-1)
-        stays, seen, listed = bool(planned), listed[: last + 1 + _BEHIND], []
-        for at in seen:
-            if at not in given:  # a check item stays if the plan has the one before it
-                stays = at in planned
-            if stays or at in own or (at in given and given[at].attempt):
-                listed.append(at)
+    row = {"dataset_id": dataset.id, "reviewer": reviewer, "basis": ""}
+    row |= {"secret": secrets.token_hex(16)}
+    connection.execute(insert_new(connection, queues), row)
+    own = select(queues.c.n_before, queues.c.secret).where(*rows_of(queues, dataset, reviewer))
+    n_before, secret = connection.execute(own.with_for_update()).one()
+    return n_before, secret
 
-    def order(position: int) -> tuple[int, ...]:
-        check = given.get(position)
-        if check is None or check.attempt == 0:
-            after = None if check is None else check.after
-            return (1, position, 0) if after is None else (1, after, 1)
-        return (0, check.attempt, position)
 
-    return [*listed, *sorted(own - set(listed), key=order)]
+def _size(connection: Connection, dataset: DatasetRow, reviewer: str) -> _Size:
+    n_items, n_checks = func.count(), func.count(queue_items.c.attempt)
+    n_given = func.count(case((queue_items.c.attempt == 0, 1)))
+    end = func.coalesce(func.max(queue_items.c.place) + 1, 0)
+    sizes = select(end, n_items, n_items - n_checks, n_given)
+    return _Size(*connection.execute(sizes.where(*rows_of(queue_items, dataset, reviewer))).one())
+
+
+def _entries(connection: Connection, dataset: DatasetRow, reviewer: str) -> list[_Entry]:
+    """Return a person's list, in its order."""
+    columns = (queue_items.c.position, queue_items.c.attempt, queue_items.c.handle)
+    listed = select(*columns).where(*rows_of(queue_items, dataset, reviewer))
+    return [_Entry(*row) for row in connection.execute(listed.order_by(queue_items.c.place))]
 
 
 def _planned(
@@ -393,81 +409,34 @@ def _take_free(
     """
     selection = _free(connection, dataset, query)
     for place in (QueueCursor(last), None) if last is not None else (None,):
-        for n in range(1, _TRIES + 1):
-            positions = selection.search(place, n, forward=True)
-            if len(positions) < n:
-                break
-            people = settings.overlap
-            if not reserve(connection, dataset, positions[-1], query.reviewer, people):
-                return positions[-1]
+        for position in selection.search(place, _TRIES, forward=True):
+            if not reserve(connection, dataset, position, query.reviewer, settings.overlap):
+                return position
     return None
 
 
 def _write(
-    connection: Connection, dataset: DatasetRow, reviewer: str, order: Sequence[int]
+    connection: Connection,
+    dataset: DatasetRow,
+    reviewer: str,
+    secret: str,
+    listed: Sequence[_Entry],
 ) -> None:
-    """Store a list; what is in it already keeps its handle."""
-    handles = _handles(connection, dataset, reviewer)
-    pairs = zip(handles, order, strict=False)
-    same = next(
-        (n for n, (old, new) in enumerate(pairs) if old != new), min(len(handles), len(order))
-    )
-    changed = (*rows_of(queue_items, dataset, reviewer), queue_items.c.place >= same)
-    connection.execute(delete(queue_items).where(*changed))
-    taken, twins = set(handles.values()), _twins(connection, dataset, reviewer, order)
-    rows = [
-        (
-            *(dataset.id, reviewer, place, position),
-            handles.get(position) or _new_handle(taken),
-            twins.get(position),
-        )
-        for place, position in enumerate(order[same:], same)
-    ]
-    insert_rows(connection, "queue_items", [c.name for c in queue_items.c], rows)
+    """Store a list; what is in it already keeps its handle.
 
-
-def _twins(
-    connection: Connection, dataset: DatasetRow, reviewer: str, order: Sequence[int]
-) -> Mapping[int, int]:
-    """Return the twin of each check item of a list: the one before it, or the first that is none.
-
-    Items of tests, of which their person knows, have none.
+    The twin of a check item is the item before it that is none, or the first one. Items of tests,
+    of which their person knows, have none.
     """
-    given = check_items.checks_of(connection, dataset, reviewer)
-    checks = {position for position, each in given.items() if not each.attempt}
-    last = next((position for position in order if position not in given), None)
-    twins = {}
-    for position in order:
-        if position not in given:
-            last = position
-        elif position in checks and last is not None:
-            twins[position] = last
-    return twins
+    connection.execute(delete(queue_items).where(*rows_of(queue_items, dataset, reviewer)))
+    beside = next((entry.position for entry in listed if entry.attempt is None), None)
+    rows = []
+    for place, (position, attempt, handle) in enumerate(listed):
+        beside = position if attempt is None else beside
+        row = (position, handle or _handle(secret, position), beside if attempt == 0 else None)
+        rows.append((dataset.id, reviewer, place, *row, attempt))
+    insert_rows(connection, "queue_items", queue_items.c.keys(), rows)
 
 
-def _append(
-    connection: Connection, dataset: DatasetRow, reviewer: str, position: int, twin: int | None
-) -> None:
-    """Store one more item at the end of a list, however long it is."""
-    own = rows_of(queue_items, dataset, reviewer)
-    last = connection.execute(select(func.max(queue_items.c.place)).where(*own)).scalar()
-    handle = _new_handle(set())
-    while connection.execute(
-        select(queue_items).where(*own, queue_items.c.handle == handle)
-    ).first():
-        handle = _new_handle(set())
-    place = 0 if last is None else last + 1
-    row = (dataset.id, reviewer, place, position, handle, twin)
-    insert_rows(connection, "queue_items", [c.name for c in queue_items.c], [row])
-
-
-def _count(connection: Connection, positions: Select[tuple[int]]) -> int:
-    counted = select(func.count()).select_from(positions.subquery())
-    return connection.execute(counted).scalar_one()
-
-
-def _new_handle(taken: set[str]) -> str:
-    while (handle := secrets.token_hex(_HANDLE_BYTES)) in taken:
-        pass
-    taken.add(handle)
-    return handle
+def _handle(secret: str, position: int) -> str:
+    """Return what a person's browser calls an item: nobody finds one of another list by chance."""
+    return f"{check_items.draw(secret, f'handle {position}'):016x}"

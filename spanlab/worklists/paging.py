@@ -34,13 +34,13 @@ def page(store: Store, dataset: str, query: QueueQuery) -> QueuePage:
 
 
 def neighbour(
-    store: Store, dataset: str, query: QueueQuery, item_id: str, step: int = 1
+    store: Store, dataset: str, query: QueueQuery, item_id: str | None, step: int = 1
 ) -> str | None:
     """Return the id of the item after (``step`` 1) or before (-1) ``item_id`` under ``query``.
 
     The item itself need not pass the filter any more. Its place is ``query.after`` if that is its
     cursor, else that of its values now: finishing an item changes its disagreement, and the queue
-    should go on from where it was.
+    should go on from where it was. Without an item it is the first, or the last.
 
     Returns:
         None if the queue ends there.
@@ -51,9 +51,9 @@ def neighbour(
     if step not in {1, -1}:
         raise UsageError(f"step {step} is neither 1 nor -1")
     with _selecting(store, dataset, query) as selection:
-        here, place = _place(selection, item_id), selection.query.after
-        if place is None or place.position != here.position:
-            place = here
+        here, place = item_id and _place(selection, item_id), selection.query.after
+        if not here or place is None or place.position != here.position:
+            place = here or None
         found = selection.search(place, 1, forward=step == 1)
         return id_at(selection.connection, selection.dataset, found[0]) if found else None
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from operator import attrgetter
 
-from sqlalchemy import ColumnElement, Connection, and_, case, false, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, case, false, func, or_, select, true
 
 from spanlab.schema import (
     AnnotatorKind,
@@ -18,9 +18,8 @@ from spanlab.schema import (
 )
 from spanlab.schema.progress import FinishedItem, PersonProgress, PlanProgress
 from spanlab.storage import Store
-from spanlab.storage.assignment import is_check, is_planned, n_dealt, over_items
+from spanlab.storage.assignment import over_planned
 from spanlab.storage.catalog import (
-    AnnotatorRow,
     DatasetRow,
     annotators_of,
     change_settings,
@@ -45,9 +44,8 @@ def plan_of(store: Store, summary: DatasetSummary) -> PlanProgress | None:
 def plan(store: Store, dataset: str, *, away: Sequence[str] | None = None) -> PlanProgress | None:
     """Return how far a dataset's plan is, for all people; None without one.
 
-    The people are those to whom items are assigned, in that order, and all others who reviewed. Who
-    may not read what others said is told of their own part alone: see ``part``. With ``away`` it is
-    what it would be if these people were away.
+    The people are those to whom items are assigned, in that order, and all others who reviewed.
+    With ``away`` it is what it would be if these people were away.
     """
     store.require(Permission.READ, dataset)
     with store.reading(dataset) as (connection, row, _):
@@ -64,103 +62,57 @@ def _progress(
     reviewed = (name for name, row in by_name.items() if row.kind is AnnotatorKind.PERSON)
     people = dict.fromkeys((*settings.assigned_to, *reviewed))
     reached = tuple(part_of(connection, dataset, settings, name) for name in people)
-    per_item = settings.overlap
-    planned = is_planned(connection, dataset, settings)
-    if settings.assigned_to:
-        per_item = min(per_item, len(settings.assigned_to))
+    per_item = min(settings.overlap, len(settings.assigned_to) or settings.overlap)
+    n_people = queue_values.c.n_people
+    counted = func.sum(case((n_people < per_item, n_people), else_=per_item))
+    totals = over_planned(connection, dataset, func.count(), counted)
+    n_items, done = connection.execute(totals).one()
     if settings.assigned_to and not settings.returned:
         done = sum(person.done for person in reached)
-    else:
-        n_people = queue_values.c.n_people
-        counted = case((n_people < per_item, n_people), else_=per_item)
-        summed = over_items(dataset, func.sum(counted)).where(planned)
-        done = connection.execute(summed).scalar_one() or 0
-    n_items = dataset.n_items
-    if settings.known:
-        n_items = connection.execute(over_items(dataset, func.count()).where(planned)).scalar_one()
-    return PlanProgress(n_items * per_item, done, reached)
-
-
-def part(store: Store, dataset: str, person: str) -> PersonProgress | None:
-    """Return how far one person is with what the plan gives them; None without a plan.
-
-    As check items are no part of it, it would tell them to a reviewer of a dataset with some: that
-    needs the right to read the dataset.
-    """
-    if store.settings(dataset).known:
-        store.require(Permission.READ, dataset)
-    with store.reading(dataset, person) as (connection, row, _):
-        settings = settings_of(connection, dataset)
-        return part_of(connection, row, settings, person) if settings.overlap else None
+    return PlanProgress(n_items * per_item, done or 0, reached)
 
 
 def part_of(
     connection: Connection, dataset: DatasetRow, settings: DatasetSettings, name: str
 ) -> PersonProgress:
-    """Count what a plan gives to one person: a share, or what too few others have."""
+    """Count what a plan gives to one person: a share, or what too few others have finished.
+
+    Without a plan that is every item that is no check item.
+    """
     annotator = annotators_of(connection, dataset.id).get(name)
-    everybody: Sequence[str] = settings.assigned_to
-    is_away = name in settings.away
+    everybody, is_away = settings.assigned_to, name in settings.away
     share = settings.share_of(name)
-    planned = is_own = is_planned(connection, dataset, settings)
+    if name in everybody and share is None:  # those of their share that they finished stay theirs
+        share = AssignedShare(everybody.index(name), len(everybody), settings.overlap)
+    is_decided = annotated.c.status.in_([Status.DONE.value, Status.SKIPPED.value])
+    n_enough = min(settings.overlap, len(everybody) or settings.overlap)
+    is_free = queue_values.c.n_people < n_enough
+    is_own: ColumnElement[bool] = true()
     if share is not None:
-        is_own = and_(planned, is_of_share(dataset, share))
-    elif name in everybody:  # those of their share that they have finished stay theirs
-        old_share = AssignedShare(everybody.index(name), len(everybody), settings.overlap)
-        is_own = and_(planned, is_of_share(dataset, old_share))
+        is_own = is_of_share(dataset, share)
+        if settings.returned:
+            is_own = and_(is_own, or_(is_free, annotated.c.status.is_not(None)))
     elif everybody:
         is_own = false()
-    elif not is_away:
-        n_held = reservations.held_by_others(dataset, name, queue_values.c.position)
-        is_own = and_(planned, queue_values.c.n_people + n_held < settings.overlap)
-
-    def count(condition: ColumnElement[bool]) -> int:
-        counting = over_items(dataset, func.count()).where(condition)
-        return int(connection.execute(counting).scalar_one())
-
-    if share is not None and settings.returned:
-        taken = queue_values.c.n_people >= min(settings.overlap, len(everybody))
-        assigned = count(is_own & ~(taken & ~_is_annotated(dataset, annotator)))
-    elif share is not None and not share.away:  # only check items are counted one by one
-        assigned = share.size(n_dealt(connection, dataset))
-        if settings.known:
-            checks = is_check(connection, dataset, queue_values.c.position)
-            dealt = queue_values.c.turn.is_not(None)
-            assigned -= count(checks & dealt & is_of_share(dataset, share))
-    else:
-        assigned = count(is_own)
-    # All else is counted over what the person has annotated.
-    mine = (
-        over_items(dataset, annotated.c.status, func.count(), func.sum(case((is_own, 1), else_=0)))
-        .join(
-            annotated,
-            (annotated.c.dataset_id == dataset.id)
-            & (annotated.c.position == queue_values.c.position),
-        )
-        .where(planned, annotated.c.annotator_id == (-1 if annotator is None else annotator.id))
-        .group_by(annotated.c.status)
+    elif settings.overlap:
+        is_own = or_(is_decided, false() if is_away else is_free)
+    by_person = and_(
+        annotated.c.dataset_id == dataset.id,
+        annotated.c.position == queue_values.c.position,
+        annotated.c.annotator_id == (-1 if annotator is None else annotator.id),
     )
-    counts = {Status(status): (n, n_given) for status, n, n_given in connection.execute(mine)}
-    (done, done_given), (skipped, skipped_given) = (
-        counts.get(status, (0, 0)) for status in (Status.DONE, Status.SKIPPED)
-    )
-    if everybody and name not in everybody:
-        return PersonProgress(name, beyond=done)
+    mine = case((is_own, 1), else_=0).label("mine")
+    counted = over_planned(connection, dataset, func.count(), mine, annotated.c.status)
+    counted = counted.outerjoin(annotated, by_person).group_by("mine", annotated.c.status)
+    counts = {(bool(own), status): n for n, own, status in connection.execute(counted)}
+    done, beyond = (counts.get((own, Status.DONE.value), 0) for own in (True, False))
+    if everybody and share is None:
+        return PersonProgress(name, beyond=beyond)
     if is_away:
-        return PersonProgress(name, done_given, done=done_given, beyond=done - done_given)
-    if not everybody:  # who has finished or skipped an item was given it
-        assigned += done - done_given + skipped - skipped_given
-        done_given, skipped_given = done, skipped
-    beyond = done - done_given
-    return PersonProgress(name, assigned, done=done_given, skipped=skipped_given, beyond=beyond)
-
-
-def _is_annotated(dataset: DatasetRow, annotator: AnnotatorRow | None) -> ColumnElement[bool]:
-    """Return the condition that somebody has annotated an item."""
-    at = annotated.c.position == queue_values.c.position
-    by = annotated.c.annotator_id == (-1 if annotator is None else annotator.id)
-    own = select(annotated.c.position).where(annotated.c.dataset_id == dataset.id, at, by)
-    return own.correlate(queue_values).exists()
+        return PersonProgress(name, done, done=done, beyond=beyond)
+    assigned = sum(n for (own, _), n in counts.items() if own)
+    skipped = counts.get((True, Status.SKIPPED.value), 0)
+    return PersonProgress(name, assigned, done=done, skipped=skipped, beyond=beyond)
 
 
 def reserve(

@@ -17,6 +17,7 @@ from sqlalchemy import (
 )
 
 from spanlab.schema import AnnotatorKind, Status
+from spanlab.storage.assignment import rows_of
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.engine import insert_or_replace
 from spanlab.storage.items import lock
@@ -24,12 +25,9 @@ from spanlab.storage.reviews import LEASE
 from spanlab.storage.tables import (
     annotated,
     annotators,
-    checks_given,
     queue_items,
     reservations,
 )
-
-_OF_PERSON = ("dataset_id", "reviewer", "position")
 
 
 def reserve(
@@ -67,11 +65,11 @@ def holders_of_check(
     Everybody gets a check item, and none is reserved. What is told of one is told of its twin, so
     that it can be opened when that can; empty in a test. None for an item that is no check item.
     """
-    key = [checks_given.c[name] == queue_items.c[name] for name in _OF_PERSON]
-    at = (checks_given.c.position == position, checks_given.c.reviewer == reviewer)
-    given = select(queue_items.c.twin).select_from(checks_given.outerjoin(queue_items, and_(*key)))
-    row = connection.execute(given.where(checks_given.c.dataset_id == dataset.id, *at)).first()
-    if row is None:
+    listed = select(queue_items.c.attempt, queue_items.c.twin).where(
+        *rows_of(queue_items, dataset, reviewer), queue_items.c.position == position
+    )
+    row = connection.execute(listed).first()
+    if row is None or row.attempt is None:
         return None
     holders = () if row.twin is None else _others_with(connection, dataset, row.twin, reviewer)
     return holders if len(holders) >= people else ()

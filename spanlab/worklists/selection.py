@@ -105,9 +105,9 @@ class Selection:
         """Return which of the selected items the one at ``place`` is, and of how many."""
         if (left_out := self._left_out()) is not None:
             return self._standing_beside(left_out, place.position)
-        is_in = self._count(self._place == place.position)
-        n_before = self._count(self._is_beyond(place, forward=False)) if is_in else 0
-        return QueuePlace(n_before + 1 if is_in else None, self._count())
+        is_in = self.count(self._place == place.position)
+        n_before = self.count(self._is_beyond(place, forward=False)) if is_in else 0
+        return QueuePlace(n_before + 1 if is_in else None, self.count())
 
     def _left_out(self) -> tuple[Status, ...] | None:
         """Return which own statuses alone leave items out; None where something else does."""
@@ -144,13 +144,8 @@ class Selection:
         number = None if n_here else position - n_before + 1
         return QueuePlace(number, self.dataset.n_items - n_out)
 
-    def counts(self) -> dict[Status, int]:
-        """Return how many of the selected items are in each status under the reviewer."""
-        status = func.coalesce(_own.c.status, Status.NOT_ANNOTATED.value)
-        counted = self._select(status, func.count(), where=self._conditions()).group_by(status)
-        return {Status(name): n for name, n in self.connection.execute(counted)}
-
-    def _count(self, *conditions: Condition) -> int:
+    def count(self, *conditions: Condition) -> int:
+        """Return how many of the selected items fulfil conditions."""
         counted = self._select(func.count(), where=[*self._conditions(), *conditions])
         return int(self.connection.execute(counted).scalar_one())
 
@@ -206,7 +201,10 @@ class Selection:
                 annotator = self._annotators.get(name or "")
                 number = -1 if annotator is None else annotator.id  # nobody's: of a stranger
                 by = table.c.dataset_id == dataset, table.c.annotator_id == number
-                joined = joined.outerjoin(table, and_(*by, table.c.position == at))
+                # By a range SQLite reads the index that has all the values, and no rows of texts.
+                in_sqlite = self.connection.dialect.name == "sqlite"
+                is_at = table.c.position.between(at, at) if in_sqlite else table.c.position == at
+                joined = joined.outerjoin(table, and_(*by, is_at))
         return select(*columns).select_from(joined).where(*where)
 
     @property

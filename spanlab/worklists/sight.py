@@ -18,7 +18,7 @@ from spanlab.storage import Store, catalog
 from spanlab.storage.annotators import check_reviewer
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.sight import EVERYTHING, Sight
-from spanlab.worklists.check_items import CheckItems, check_items_of
+from spanlab.worklists import drawing
 from spanlab.worklists.plans import part_of
 
 
@@ -56,14 +56,10 @@ def n_undecided(store: Store, dataset: str, person: str) -> int:
 
 def _n_undecided(connection: Connection, dataset: DatasetRow, reviewer: str) -> int:
     settings = catalog.settings_of(connection, dataset.name)
-    checks = CheckItems(0, ())
-    if settings.known:
-        checks = check_items_of(connection, dataset, reviewer)
-    given = checks.given
-    n_checks = sum(item.status is Status.NOT_ANNOTATED for item in given)
-    if settings.overlap:  # a plan may give this person nothing
-        part = part_of(connection, dataset, settings, reviewer)
-        return n_checks + (part.left if part.assigned is not None else 0)
-    n_left = catalog.counts(connection, dataset, reviewer)[Status.NOT_ANNOTATED]
-    n_not_given = checks.total - (len(given) - n_checks)  # of which a person is given few
-    return n_checks + n_left - n_not_given
+    if not settings.has_lists:
+        return catalog.counts(connection, dataset, reviewer)[Status.NOT_ANNOTATED]
+    if drawing.is_current(connection, dataset, reviewer):
+        how_far = drawing.progress_of(connection, dataset, reviewer)
+        return how_far.total - how_far.done - how_far.skipped
+    part = part_of(connection, dataset, settings, reviewer)
+    return 0 if part.assigned is None else part.left  # a plan may give this person nothing

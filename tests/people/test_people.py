@@ -189,7 +189,7 @@ def test_an_annotator_is_scored_by_what_they_may_not_see_and_leads_nothing(store
         lambda: plans.take_back(mine, "d", "Ben"),
         lambda: check_items.given_to(mine, "d", "Ada"),
         lambda: check_items_of(mine, "d", "Ben"),
-        lambda: plans.part(mine, "d", "Ada"),
+        lambda: plans.plan(mine, "d"),
         lambda: entrances.confirm_read(mine, "d", "Ben", 1),
         lambda: change_checks(mine, "d", None),
     ):

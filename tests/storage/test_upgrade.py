@@ -19,7 +19,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from random_queues import PlainQueue, compare
 from rebuilt import rebuilt
-from sqlalchemy import make_url, text
+from sqlalchemy import Connection, make_url, text
 
 import spanlab.storage.migrations
 from spanlab.base.errors import StoreError
@@ -31,7 +31,7 @@ from spanlab.storage.api_jobs import StoredJob
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import metadata
 from spanlab.storage.upgrade import REVISIONS, VERSION_TABLE
-from spanlab.worklists import drawing, paging, plans
+from spanlab.worklists import check_items, drawing, paging, plans
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -98,7 +98,7 @@ def test_a_stored_database_opens_with_its_data(empty: Settings, revision: str) -
     """All of a database that an earlier commit wrote; its queues are as if made anew.
 
     75cc3f0 wrote 0016, 71fc086 made 0021 of it and gave somebody a role; later ones made
-    0022, 0023, 0024, 0025 and 0026 of that.
+    0022 and all others of that.
     """
     stored = _restored(empty, revision)
     with Store.open(stored) as store:
@@ -274,7 +274,7 @@ def test_an_upgrade_finds_the_datasets_of_the_json_api_by_their_whole_names(
 def test_lists_of_before_keep_their_order_and_get_secrets_and_twins(
     empty: Settings, record: MakeRecord, said: Say
 ) -> None:
-    """A database of revision 0024 is one of today without a table and three columns."""
+    """A database of revision 0024 is one of today without a table and some columns."""
     gold = said("gold", (4, 9), kind=AnnotatorKind.GOLD)
     names = [f"{'known' if n % 4 == 0 else 'item'} {n}" for n in range(40)]
     query = QueueQuery(reviewer="Ada", listed=True, limit=1000)
@@ -293,9 +293,10 @@ def test_lists_of_before_keep_their_order_and_get_secrets_and_twins(
         with store.database.writing() as connection:  # as it was dealt before
             connection.execute(text("UPDATE queue_values SET turn = position"))
         drawing.draw(store, "d", "Ada")
-        before, part = paging.page(store, "d", query).rows, plans.part(store, "d", "Ada")
+        before, part = paging.page(store, "d", query).rows, plans.plan(store, "d")
         with store.database.writing() as connection:
             had = connection.execute(twins).all()
+            _tell_given_apart(connection)
             for table, column in columns.items():
                 connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
             connection.execute(text("DROP TABLE looks"))
@@ -303,9 +304,59 @@ def test_lists_of_before_keep_their_order_and_get_secrets_and_twins(
     with Store.open(empty) as store:
         drawing.draw(store, "d", "Ada")
         assert paging.page(store, "d", query).rows == before
-        assert plans.part(store, "d", "Ada") == part
+        assert plans.plan(store, "d") == part
         with store.database.reading() as connection:
             assert connection.execute(twins).all() == had
             (secret,) = connection.execute(text("SELECT secret FROM queues")).scalars()
             assert len(secret) == 32
     assert any(twin is not None for _, twin in had)
+
+
+def _tell_given_apart(connection: Connection) -> None:
+    """Keep what people got of check items in a table of its own, as until revision 0026."""
+    columns = "dataset_id, position, reviewer, attempt"
+    connection.execute(
+        text(
+            f"CREATE TABLE known_given AS SELECT {columns}, twin AS after FROM queue_items "
+            "WHERE attempt IS NOT NULL"
+        )
+    )
+    connection.execute(text("UPDATE known_given SET after = NULL"))
+    connection.execute(text("ALTER TABLE queue_items DROP COLUMN attempt"))
+
+
+def test_check_items_that_people_got_stand_in_their_lists_in_the_same_order(
+    empty: Settings, record: MakeRecord, said: Say
+) -> None:
+    """Ada has a list with a test and check items; Ben had both before there were lists."""
+    gold = said("gold", (4, 9), kind=AnnotatorKind.GOLD)
+    names = [f"{'known' if n % 4 == 0 else 'item'} {n}" for n in range(24)]
+    query = QueueQuery(reviewer="Ada", listed=True, limit=100)
+    with Store.open(empty) as store:
+        store.import_records("d", [record(n, *([gold] if n[0] == "k" else [])) for n in names])
+        rules = {"known": CheckRules(labels=("gold",), share=0.25), "always_blind": True}
+        store.change_settings("d", lambda now: now.model_copy(update=rules))
+        drawing.give_test(store, "d", "Ada", 1, 2)
+        drawing.draw(store, "d", "Ada")
+        for number, name in enumerate(("item 9", "item 3", "known 4", "known 20", "known 0"), 1):
+            write = SentOperation("Ben", number, 0, SetStatus(status=Status.DONE))
+            assert not store.apply("d", name, "Ben", [write]).refused
+        rows, given = paging.page(store, "d", query).rows, check_items.given_to(store, "d", "Ada")
+        assert given.hidden and given.tests
+        with store.database.writing() as connection:
+            _tell_given_apart(connection)
+            for position, attempt, after in ((4, 0, 9), (20, 1, "NULL"), (0, 1, "NULL")):
+                values = f"1, {position}, 'Ben', {attempt}, {after}"
+                connection.execute(text(f"INSERT INTO known_given VALUES ({values})"))
+            connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0026'"))
+    with Store.open(empty) as store:
+        for person in ("Ada", "Ben"):
+            drawing.draw(store, "d", person)
+        assert paging.page(store, "d", query).rows == rows
+        assert check_items.given_to(store, "d", "Ada") == given
+        of_ben = QueueQuery(reviewer="Ben", listed=True, limit=5)
+        seen = [row.item_id for row in paging.page(store, "d", of_ben).rows]
+        assert seen == ["known 0", "known 20", "item 3", "item 9", "known 4"]
+        ben = check_items.given_to(store, "d", "Ben")
+        assert {each.item_id for each in ben.tests} == {"known 0", "known 20"}
+        assert "known 4" in {each.item_id for each in ben.hidden}

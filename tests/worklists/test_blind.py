@@ -15,16 +15,19 @@ from pathlib import Path
 import pytest
 
 from spanlab.base.settings import Settings
-from spanlab.review.queue import first_item
+from spanlab.oplog.operations import FinishItem, SentOperation, SetStatus
+from spanlab.review.queue import first_item, progress
 from spanlab.review.span_editor import EditorMessage, EditorReply, ReviewQueue, exchange
 from spanlab.review.writes import WriteOutcome
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, QueueQuery, Record, Span, Status
+from spanlab.schema.progress import QueueProgress
 from spanlab.scoring.annotators import compare_dataset
 from spanlab.scoring.votes import vote_dataset
 from spanlab.storage import Store
 from spanlab.storage.datasets import summary_of
-from spanlab.worklists import looks, paging
+from spanlab.worklists import drawing, looks, paging, plans
 from spanlab.worklists.looks import looks_in_words
+from spanlab.worklists.sight import seen_by
 
 SECRET = "SECRET"
 ANSWER = "one two three"
@@ -207,6 +210,35 @@ def test_what_is_changed_after_it_was_done_and_looked_at_is_a_review_after_looki
         assert _ask(store, before, open="agreed", writes=[write]).json["results"]
         _ask(store, query, open="agreed", have=["apart"])
         assert looks.looked_at(store, "words") == looked
+
+
+def test_who_may_still_get_an_item_that_others_hold_is_blind_and_no_total_rises(
+    store: Store,
+) -> None:
+    """Else they would have seen what others marked when it becomes theirs."""
+    ben = _says(f"Ben {SECRET}", AnnotatorKind.PERSON, 8)
+    held = Record(item=Item(id="held", answer=ANSWER), annotations=(ben,))
+    store.import_records("words", [held])
+    store.change_settings("words", lambda now: now.model_copy(update={"overlap": 2}))
+    drawing.draw(store, "words", "Ada")
+    for item in ("agreed", "apart"):
+        store.apply("words", item, "Ada", [SentOperation(item, 1, 0, FinishItem())])
+    assert not plans.reserve(store, "words", "held", "Cleo", people=2)
+
+    def may_see() -> bool:
+        seen = seen_by(store, "words", "Ada").record("words", "held")
+        return seen.by(ben.annotator) is not None
+
+    assert not may_see()
+    assert progress(store, "words", "Ada") == QueueProgress(2, 0, 3, planned=True, waiting=True)
+    skipped = SetStatus(status=Status.SKIPPED)
+    store.apply("words", "held", "Cleo", [SentOperation("held", 1, 0, skipped)])
+    assert progress(store, "words", "Ada") == QueueProgress(2, 0, 3, planned=True)
+    assert not may_see()
+    store.apply("words", "held", "Ada", [SentOperation("Ada", 1, 0, FinishItem())])
+    assert may_see()
+    store.import_records("words", [held.model_copy(update={"item": Item(id="new", answer=ANSWER)})])
+    assert not may_see()  # before her list has it
 
 
 def test_that_others_are_hidden_is_said_and_how_many_where_reviewers_may_see_them(

@@ -187,12 +187,12 @@ export class Conversation {
 
     /** Take in how far the reviewer is, and say so when the last item of theirs is decided. */
     advance(progress, moved) {
-        const left = ({ total, done, skipped }) => total - done - skipped;
+        const left = ({ total, done, skipped, waiting }) => (waiting ? 0 : total - done - skipped);
         const before = this.progress;
         this.progress = progress;
         if (moved || !before || progress.total === 0 || left(before) === 0 || left(progress) > 0) return;
         const whose = progress.planned ? " assigned to you" : "";
-        this.editor.view.say(`All ${plural(progress.total, "item")}${whose} decided. Thank you.`, true);
+        this.editor.view.say(`All ${plural(progress.done + progress.skipped, "item")}${whose} decided. Thank you.`, true);
     }
 
     /** A link or a row of the table led to an item that others have meanwhile: say who, offer the next. */

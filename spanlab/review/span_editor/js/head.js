@@ -44,17 +44,16 @@ export class Head {
     }
 
     paintProgress(progress) {
-        const { done, skipped, total, planned, beyond } = progress;
-        const more = [skipped ? `, ${skipped} skipped` : "", beyond ? `, ${beyond} extra` : ""].join("");
-        this.progressText.textContent = `${done} of ${total} done${more}`;
-        this.progressText.title = planned ? `${total} of the items are yours by the plan${beyond ? `; ${beyond} others you finished, too` : ""}` : "";
+        const { done, skipped, total, planned } = progress;
+        this.progressText.textContent = `${done} of ${total} done${skipped ? `, ${skipped} skipped` : ""}`;
+        this.progressText.title = planned ? `${total} of the items are yours by the plan` : "";
         this.progressBar.firstChild.style.width = `${total ? ((done + skipped) / total) * 100 : 0}%`;
         this.paintFinished(progress);
     }
 
     /** When nothing is left to do: thanks, and where the labels are of use to who may go there. */
-    paintFinished({ done, skipped, total, next = [], completion = "" }) {
-        this.finished.hidden = total === 0 || done + skipped < total;
+    paintFinished({ done, skipped, total, waiting, next = [], completion = "" }) {
+        this.finished.hidden = total === 0 || (done + skipped < total && !waiting);
         if (this.finished.hidden) return;
         const query = new URLSearchParams({ dataset: this.view.editor.navigation.place.dataset });
         const links = next.map((name) => h("a", { href: `${name.toLowerCase()}?${query}`, target: "_self" }, name));
