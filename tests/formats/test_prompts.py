@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from spanlab.formats.known.prompts import parts_of
@@ -28,6 +30,37 @@ PROMPTS = {
     ),
     "a question before them": f"<query>{ASKED}</query>\n<passage>{ONE}</passage>"
     f"<passage>{TWO}</passage>\nAnswer briefly.",
+    "results with titles": (
+        f"<search_results>\n<result>\n<title>A</title>\n<text>{ONE}</text>\n</result>\n<result>\n"
+        f"<title>B</title>\n<text>{TWO}</text>\n</result>\n</search_results>\n\n{ASKED}"
+    ),
+    "letters": f"Passage A: {ONE}\nPassage B: {TWO}\n\nQuestion: {ASKED}",
+    "ids in brackets": f"Chunks:\n[chunk_12] {ONE}\n[chunk_47] {TWO}\n\nQ: {ASKED}\nA:",
+    "a list under its name, behind one of rules": (
+        f"Rules:\n1. Be brief.\n2. Cite.\n\nDocuments:\n1. {ONE}\n2. {TWO}\n\nQuestion: {ASKED}"
+    ),
+    "files above texts": (
+        f"Source: a.md\nContent: {ONE}\n\nSource: b.md\nContent: {TWO}\n\nQuestion: {ASKED}"
+    ),
+    "a list in JSON": (
+        f"Use these documents: {json.dumps([{'id': 1, 'text': ONE}, {'id': 2, 'text': TWO}])}"
+        f"\n\nQuestion: {ASKED}"
+    ),
+    "an object in JSON": json.dumps({"question": ASKED, "context": [ONE, TWO]}),
+    "examples before it": (
+        "Context: Bern is a city.\nQuestion: What is Bern?\nAnswer: A city.\n\n"
+        f"Context:\n[1] {ONE}\n[2] {TWO}\nQuestion: {ASKED}\nAnswer:"
+    ),
+    "turns of a chat before it": (
+        f"Documents:\n[1] {ONE}\n[2] {TWO}\n\nChat History:\nHuman: Which tower?\nAI: Eiffel's.\n"
+        f"Follow Up Input: {ASKED}\nStandalone question:"
+    ),
+}
+FENCED = {
+    "lines": f"Context information is below.\n-----\n{ONE}\n-----\nQuery: {ASKED}\nAnswer: ",
+    "quotes": f'Use the context.\n\nContext: """\n{ONE}\n"""\n\nQuestion: {ASKED}',
+    "code": f"Answer the question from the text below.\n\n```\n{ONE}\n```\n\n{ASKED}",
+    "tags in Japanese": f"<資料>\n{ONE}\n</資料>\n<質問>{ASKED}</質問>",
 }
 
 
@@ -36,8 +69,30 @@ def test_passages_with_certain_borders_are_told_from_the_question(prompt: str) -
     assert parts_of(prompt) == ((ONE, TWO), ASKED)
 
 
+@pytest.mark.parametrize("prompt", FENCED.values(), ids=FENCED)
+def test_what_lies_between_two_dividing_lines_is_a_passage(prompt: str) -> None:
+    assert parts_of(prompt) == ((ONE,), ASKED)
+
+
+def test_what_a_prompt_repeats_is_taken_out_with_its_mark() -> None:
+    prompt = f"{ASKED}\n\nSearch results:\n1. {ONE}\n2. {TWO}"
+    assert parts_of(prompt, [ONE, TWO]) == ((ONE, TWO), ASKED)
+
+
+def test_a_long_prompt_is_read_in_a_time_that_grows_as_it_does() -> None:
+    line = "text: context information, " * 40_000
+    assert parts_of(f"{line}\n{'- ' * 10_000}\n\n{ASKED}").passages == ()
+
+
 @pytest.mark.parametrize(
-    "prompt", [f"You are helpful. {ONE} {TWO} Be brief.", f"Context:\n\n{ONE}\n\n{TWO}\n\n{ASKED}"]
+    "prompt",
+    [
+        f"You are helpful. {ONE} {TWO} Be brief.",
+        f"Context:\n\n{ONE}\n\n{TWO}\n\n{ASKED}",
+        f"Answer in the following text format:\n```\n{ONE}\n```\n\n{ASKED}",
+        f"Context:\n---\n{ONE}\n---\n{TWO}\n---\n{ASKED}",
+        'Choose one of ["tower", "bridge"].',
+    ],
 )
 def test_what_has_no_certain_border_is_no_passage(prompt: str) -> None:
     assert parts_of(prompt).passages == ()

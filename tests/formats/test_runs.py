@@ -93,6 +93,7 @@ THREE_RUNS = [
 REWRITTEN, OTHER_NOTES = "its year of completion", "Notes: nothing else is known."
 NOTES = "Notes: the work was completed in 1889."
 LONG = {question: f"{text} It is still in use." for question, text in FOUND.items()}
+CONDENSED = f"Please say: {DESIGNED}"
 HYPOTHETICAL = "It may be very old, perhaps from 1850."
 TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
     "side by side": (
@@ -382,6 +383,85 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
             ),
         ],
         [item(BUILT), item(DESIGNED)],
+    ),
+    "turns whose questions are condensed from the chat before": (
+        [
+            ALL,
+            search(1, (1, 2), FOUND[BUILT], asked=BUILT),
+            asked(1, BUILT, (3, 4)),
+            row("condense", "all", (5, 6), asked=DESIGNED, answered=CONDENSED),
+            call(
+                "llm0",
+                "condense",
+                (5, 6),
+                (
+                    "user",
+                    "Rephrase the follow up question.\n\nChat History:\n"
+                    f"Human: {BUILT}\nAI: {SAID[BUILT]}\n\nFollow Up Input: {DESIGNED}",
+                ),
+                wrote=CONDENSED,
+            ),
+            search(2, (7, 8), FOUND[DESIGNED], asked=CONDENSED),
+            row("answer", "all", (9, 10), asked=CONDENSED, answered=SAID[DESIGNED]),
+            call(
+                "llm2",
+                "answer",
+                (9, 10),
+                ("user", f"Context: {FOUND[DESIGNED]}\n\nQuestion: {CONDENSED}"),
+                wrote=SAID[DESIGNED],
+            ),
+        ],
+        [ONE, TWO],
+    ),
+    "an agent hands the question over to one that searches": (
+        [
+            row("all", answered=SAID[BUILT], asked=BUILT),
+            row("handoff to guide", "all", (1, 2), kind="TOOL", asked="first", answered="guide"),
+            row("search", "all", (3, 4), kind="TOOL", asked=BUILT, answered=FOUND[BUILT]),
+            call(
+                "llm1",
+                "all",
+                (5, 6),
+                ("user", BUILT),
+                ("tool", '{"assistant": "guide"}'),
+                ("tool", FOUND[BUILT]),
+                wrote=SAID[BUILT],
+            ),
+        ],
+        [ONE],
+    ),
+    "an agent that says its answer alone, with a call that has the question": (
+        [
+            row("agent", kind="AGENT", answered=SAID[BUILT]),
+            row(
+                "llm",
+                "agent",
+                (1, 2),
+                kind="LLM",
+                read=[("user", f"<passage>{FOUND[BUILT]}</passage>\n\n{BUILT}")],
+            ),
+        ],
+        [ONE],
+    ),
+    "a tool that answers with a message, in a run that was given one": (
+        [
+            row(
+                "run",
+                asked=json.dumps({"new_message": {"role": "user", "parts": [{"text": BUILT}]}}),
+                answered=SAID[BUILT],
+            ),
+            row(
+                "search",
+                "run",
+                (1, 2),
+                kind="TOOL",
+                answered=json.dumps(
+                    {"id": "1", "name": "search", "response": {"results": [FOUND[BUILT]]}}
+                ),
+            ),
+            row("agent", "run", (1, 3), kind="AGENT", answered=SAID[BUILT]),
+        ],
+        [ONE],
     ),
     "turns of a chat": (
         [

@@ -168,6 +168,35 @@ def test_messages_that_are_log_events_are_joined_to_their_calls(
     assert (item.question, item.answer, item.meta["model"]) == ("Who built it?", "Eiffel did.", "m")
 
 
+def test_messages_of_a_chat_that_come_in_any_order_are_read_as_they_were_said(
+    client: TestClient, store: Store, inbox: TraceInbox
+) -> None:
+    """Records of a log, a request each, the last first."""
+    calls, said = Calls(), ("Who built it?", "Who do you mean?", "And when?")
+    (call,) = (span for span in calls.spans.get_finished_spans() if span.name == "chat m")
+    assert call.context
+    for at in reversed(range(3)):
+        role = "assistant" if at % 2 else "user"
+        body = {"kvlistValue": {"values": [{"key": "content", "value": {"stringValue": said[at]}}]}}
+        record = {
+            "timeUnixNano": str(at + 1),
+            "traceId": f"{call.context.trace_id:032x}",
+            "spanId": f"{call.context.span_id:016x}",
+            "eventName": f"gen_ai.{role}.message",
+            "body": body,
+        }
+        sent = client.post(
+            "/v1/logs", json={"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}
+        )
+        assert sent.status_code == 200, sent.text
+    post(client, *calls.requests()[1])
+    choice = calls.logs.get_finished_logs()[2:3]
+    post(client, "/v1/logs", encode_logs(choice).SerializeToString())
+    inbox.settle(quiet=0)
+    (item,) = stored(store).values()
+    assert (item.question, item.answer) == ("And when?", "Eiffel did.")
+
+
 def test_calls_without_a_text_are_told_with_what_would_bring_it(
     client: TestClient, store: Store
 ) -> None:

@@ -6,14 +6,20 @@
                                             Question: When was it built?
 
 A passage is taken only where its borders are certain: the prompt repeats a text that a span
-returned, numbers its sections, has them in tags, or names where they begin and end.
+returned, has it in tags, in lines that fence it or in JSON, numbers its sections, or names where
+they begin and end. Examples and earlier turns that a prompt quotes are neither question nor
+evidence.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
+
+from spanlab.formats.known.spans import context_in, parse_json, text_asked, texts_listed
 
 
 class PromptParts(NamedTuple):
@@ -39,15 +45,18 @@ def parts_of(prompt: str, returned: Iterable[str] = (), *, asks: bool = True) ->
         returned: texts that the prompt may repeat, such as the results of a function.
         asks: whether the question may be in it, as in no system message beside a user's.
     """
-    sections = _repeated(prompt, returned) or _tagged(prompt) or _numbered(prompt)
-    sections = sections or _named(prompt, asks=asks)
+    whole = parse_json(prompt)
+    if isinstance(whole, dict) and (asked := text_asked(whole)):
+        return PromptParts(tuple(context_in(whole)), asked)
+    prompt = last_round(prompt)
+    sections = _repeated(prompt, returned) or _tagged(prompt) or _listed(prompt)
+    sections = sections or _numbered(prompt) or _fenced(prompt) or _named(prompt, asks=asks)
     sections = [section for section in sections if section.text.strip()]
-    labelled = [m for m in _LABEL.finditer(prompt) if _is_label(m) and m["question"]]
-    if asked := _ASKED.search(prompt):
-        question = asked["text"].strip()
+    labelled = [m for m in _labels(prompt) if m["question"] and _text_behind(prompt, m)]
+    if asked_in_tags := _ASKED.search(prompt):
+        question = asked_in_tags["text"].strip()
     elif labelled:
-        end = _next_label(prompt, labelled[-1].end())
-        question = prompt[labelled[-1].end() : end].strip()
+        question = _text_behind(prompt, labelled[-1])
         if "[[" in labelled[-1]["mark"]:  # DSPy's field, behind which it goes on without a label
             question = question.partition("\n\n")[0]
     else:
@@ -55,29 +64,81 @@ def parts_of(prompt: str, returned: Iterable[str] = (), *, asks: bool = True) ->
     return PromptParts(tuple(section.text for section in sections), question)
 
 
+def last_round(prompt: str) -> str:
+    """Return a prompt without the examples, or the turns of a chat, that its question is behind."""
+    labels = _labels(prompt)
+    filled = [n for n, label in enumerate(labels) if _text_behind(prompt, label)]
+    asked = [n for n in filled if labels[n]["question"]]
+    said = [n for n in filled if labels[n]["answer"] and asked and asked[0] < n < asked[-1]]
+    if not said:
+        return prompt
+    head = prompt[: labels[asked[0]].start()]
+    tail = prompt[_next_label(prompt, labels[said[-1]].end()) :]
+    return tail if any(label["context"] for label in _labels(tail)) else head + tail
+
+
 def _repeated(prompt: str, returned: Iterable[str]) -> list[_Section]:
     found = {text: prompt.find(text) for text in returned if len(text) >= _SHORTEST}
-    places = [(at, at + len(text), text) for text, at in found.items() if at >= 0]
-    return [_Section(text, start, end) for start, end, text in sorted(places)]
+    places = [(at, text) for text, at in found.items() if at >= 0]
+    return [_Section(text, _mark_of(prompt, at), at + len(text)) for at, text in sorted(places)]
+
+
+def _mark_of(prompt: str, at: int) -> int:
+    """Return where the mark of a passage begins that starts a line."""
+    line = prompt.rfind("\n", 0, at) + 1
+    return line if _MARK.fullmatch(prompt, line, at) else at
 
 
 def _tagged(prompt: str) -> list[_Section]:
     """Return the texts of elements such as ``<document>``, the innermost of them."""
     matches = list(_TAGGED.finditer(prompt)) if "</" in prompt else []
-    contents = [match for match in matches if "content" in match["tag"].lower()]
+    contents = [match for match in matches if _CONTENT.search(match["tag"])]
     return [_Section(match["text"].strip(), *match.span()) for match in contents or matches]
 
 
-def _numbered(prompt: str) -> list[_Section]:
+def _listed(prompt: str) -> list[_Section]:
+    """Return what stands by number or in JSON under a name such as "Documents:"."""
+    found: list[_Section] = []
+    for before in _BEFORE_JSON.finditer(prompt):
+        value, size = _json_at(prompt[before.end() :])
+        texts = texts_listed(value)
+        found += [_Section(text, before.start(), before.end() + size) for text in texts]
+    for label in (label for label in _labels(prompt) if label["context"]):
+        start, end = label.end(), _next_label(prompt, label.end())
+        inner = prompt[start:end]
+        sections = _numbered(inner, is_named=True)
+        found += [_Section(s.text, start + s.start, start + s.end) for s in sections]
+    return found
+
+
+def _json_at(text: str) -> tuple[object, int]:
+    """Return the value that a text begins with, and its length; None if it is no JSON."""
+    try:
+        return json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return None, 0
+
+
+def _numbered(prompt: str, *, is_named: bool = False) -> list[_Section]:
     """Return sections that are numbered from 0 or 1; a plain list only under a name for it."""
     for kind in ("bracket", "word", "plain"):
         marks: list[re.Match[str]] = []
         for mark in _NUMBERED.finditer(prompt):
-            if mark[kind] and int(mark[kind]) in ([int(marks[-1][kind]) + 1] if marks else (0, 1)):
+            number = _number(mark[kind] or "")
+            if number in ([_number(marks[-1][kind]) + 1] if marks else (0, 1)) or (
+                kind == "bracket" and mark["named"]
+            ):
                 marks.append(mark)
-        if marks and (kind != "plain" or _is_announced(prompt, marks[0].start())):
+        is_listed = marks and is_named and not prompt[: marks[0].start()].strip()
+        is_listed = is_listed or (marks and not is_named and kind != "plain")
+        if is_listed or (marks and not is_named and _is_announced(prompt, marks[0].start())):
             return list(_between(prompt, marks))
     return []
+
+
+def _number(mark: str) -> int:
+    """Return the number of a mark, of which "A" is 1; -1 for none."""
+    return int(mark) if mark.isdecimal() else ord(mark.upper()) - 64 if mark else -1
 
 
 def _between(prompt: str, marks: Sequence[re.Match[str]]) -> Iterator[_Section]:
@@ -98,12 +159,23 @@ def _is_announced(prompt: str, at: int) -> bool:
     return line.rstrip("* ").endswith(_COLONS) and _CONTEXTS.search(line) is not None
 
 
+def _fenced(prompt: str) -> list[_Section]:
+    """Return what lies between two lines that divide, behind a line that says it is evidence."""
+    sections = []
+    for match in _FENCED.finditer(prompt):
+        line = prompt[: match.start()].rstrip().rpartition("\n")[2].lower()
+        is_named = _CONTEXTS.search(line) is not None and " format" not in line
+        if is_named and prompt.count(f"\n{match['fence']}", match.end() - 1) == 0:
+            sections.append(_Section(match["text"].strip(), *match.span()))
+    return sections
+
+
 def _named(prompt: str, *, asks: bool) -> list[_Section]:
     """Return what is under a name such as "Context:", if a label or the prompt's end ends it.
 
     Where nothing is labelled as the question, the last paragraph may be it: that is no border.
     """
-    labels = [match for match in _LABEL.finditer(prompt) if _is_label(match)]
+    labels = _labels(prompt)
     named = [match for match in labels if match["context"]]
     spans = [(match.start(), match.end(), _next_label(prompt, match.end())) for match in named]
     sections = [_Section(_bare(prompt[end:last]), start, last) for start, end, last in spans]
@@ -112,25 +184,33 @@ def _named(prompt: str, *, asks: bool) -> list[_Section]:
     return sections if is_certain else []
 
 
-def _is_label(match: re.Match[str]) -> bool:
-    """Say whether a name has a colon behind it, or is a line's heading."""
-    return bool(match["colon"]) or (bool(match["mark"].strip()) and match[0].endswith("\n"))
+@lru_cache(maxsize=16)
+def _labels(prompt: str) -> list[re.Match[str]]:
+    """Return the names that have a colon behind them, or are a line's heading."""
+    return [
+        match
+        for match in _LABEL.finditer(prompt)
+        if match["colon"] or (match["mark"].strip() and match[0].endswith("\n"))
+    ]
 
 
 def _next_label(prompt: str, at: int) -> int:
-    labels = (match.start() for match in _LABEL.finditer(prompt, at) if _is_label(match))
-    return next((start for start in labels if start >= at), len(prompt))
+    return next((label.start() for label in _labels(prompt) if label.start() >= at), len(prompt))
+
+
+def _text_behind(prompt: str, label: re.Match[str]) -> str:
+    return prompt[label.end() : _next_label(prompt, label.end())].strip()
 
 
 def _bare(text: str) -> str:
-    """Return a section's text without lines that only divide, and quotes around all of it."""
-    text = _DIVIDER.sub("", text).strip()
+    """Return a section's text without lines that only divide, its source, and quotes around it."""
+    text = _SOURCE.sub("", _DIVIDER.sub("", text).strip())
     return text[1:-1] if text[:1] == "«" and text[-1:] == "»" else text
 
 
 def _beside(prompt: str, sections: Sequence[_Section]) -> str:
     """Return what remains of a prompt beside its passages: behind them, or else before them."""
-    behind = _DIVIDER.sub("", prompt[sections[-1].end :]).strip()
+    behind = _CLOSING.sub("", _DIVIDER.sub("", prompt[sections[-1].end :]).strip()).strip()
     if behind:
         return behind.rpartition("\n\n")[2]
     lines = prompt[: sections[0].start].strip().splitlines()
@@ -141,39 +221,62 @@ _COLONS: Final = (":", "\uff1a")
 _SHORTEST: Final = 8  # characters of a text that a prompt repeats by no chance
 _CONTEXT: Final = (
     r"(?:retrieved |relevant |provided |given )?(?:contexts?|passages?|documents?|docs|sources?|"
-    r"evidence|references?|search results|excerpts?|snippets?|chunks?|background|knowledge)"
+    r"evidence|references?|search[ _]results|excerpts?|snippets?|chunks?|background|knowledge|"
+    r"articles?)"
     r"|kontext|contexte|contexto|contesto|kontekst|контекст|документы|سياق|السياق|संदर्भ|"
     r"dokumente|quellen|documentos|documenti|konteksti|testuingurua|文脈|コンテキスト|資料|文書|"
-    r"上下文|背景|资料|文档|문맥|문서"
+    r"上下文|背景|资料|文档|已知信息|문맥|문서"
 )
 _QUESTION: Final = (
-    r"(?:user )?(?:question|query)|frage|pregunta|domanda|pergunta|вопрос|سؤال|السؤال|सवाल|प्रश्न|"
+    r"(?:user |follow[ -]?up )?(?:question|query|input|message)|user|human|q|frage|pregunta|"
+    r"domanda|pergunta|вопрос|سؤال|السؤال|सवाल|प्रश्न|"
     r"kysymys|fråga|otázka|galdera|پرسش|質問|问题|問題|질문"
 )
-_OTHER: Final = (
-    r"(?:final |your )?answer|response|instructions?|task|completed|reasoning|antwort|respuesta|"
+_ANSWER: Final = (
+    r"(?:final |your )?answer|response|assistant|ai|bot|a|antwort|respuesta|"
     r"réponse|risposta|resposta|ответ|回答|答案|답변"
 )
-_CONTEXTS: Final = re.compile(_CONTEXT, re.IGNORECASE)
+_OTHER: Final = (
+    r"instructions?|task|completed|reasoning|(?:chat )?history|conversation|standalone question"
+)
+_CONTEXTS: Final = re.compile(rf"{_CONTEXT}|text|information|情報|信息", re.IGNORECASE)
+_BEFORE_JSON: Final = re.compile(
+    rf"\b(?:{_CONTEXT})\b[^\n:]{{0,60}}[:\uff1a]\s*(?=\[)", re.IGNORECASE
+)
 _LABEL: Final = re.compile(
-    rf"^(?P<mark>[#*\[【 \t]*)(?:(?P<context>{_CONTEXT})|(?P<question>{_QUESTION})|{_OTHER})"
-    r"[#*\]】 \t]*(?P<colon>[:\uff1a]?)[* \t]*\n?",
+    rf"^(?P<mark>[#*\[【< \t]*)(?:(?P<context>{_CONTEXT})|(?P<question>{_QUESTION})"
+    rf"|(?P<answer>{_ANSWER})|{_OTHER})(?![\w<])"
+    r"[#*\]】> \t]*(?P<colon>[:\uff1a]?)[* \t]*\n?",
     re.IGNORECASE | re.MULTILINE,
 )
 _NUMBERED: Final = re.compile(
-    rf"^[ \t]*[#*-]*[ \t]*(?:(?:{_CONTEXT})?[ \t]*[\[【](?:{_CONTEXT})?[ \t]*#?"
+    rf"^[ \t]*[#*-]*[ \t]*(?:(?:{_CONTEXT})?[ \t]*[\[【](?P<named>{_CONTEXT})?[_ \t]*#?"
     rf"(?P<bracket>\d{{1,3}})[\]】]|"
-    rf"(?:{_CONTEXT})[ \t]*#?(?P<word>\d{{1,3}})\b|\(?(?P<plain>\d{{1,3}})[.)])"
+    rf"(?:{_CONTEXT})[ \t]*#?(?P<word>\d{{1,3}}\b|[A-Z](?=[:\uff1a]))|\(?(?P<plain>\d{{1,3}})[.)])"
     r"(?:[ \t]*\(Title:[^\n]*?\))?[*]*[ \t]*[:\uff1a]?[*]*[ \t]*\n?",
     re.IGNORECASE | re.MULTILINE,
 )
+_TAGS: Final = r"document\w*|doc|passage|chunk|excerpt|snippet|(?:search_)?result"
 _TAGGED: Final = re.compile(
-    r"<(?P<tag>document_content|document|doc|passage|context|source|chunk|excerpt|snippet)\b[^<>]*>"
-    r"(?P<text>(?:(?!<(?:(?P=tag)|document\w*|doc|passage|chunk|excerpt|snippet)\b)[\s\S])*?)</(?P=tag)>",
+    rf"<(?P<tag>{_TAGS}|context|source|text|content|資料|文書)\b[^<>]*>"
+    rf"(?P<text>(?:(?!<(?:(?P=tag)|{_TAGS}|text|content)\b)[\s\S])*?)</(?P=tag)>",
     re.IGNORECASE,
 )
+_CONTENT: Final = re.compile(r"content$|text$", re.IGNORECASE)
+_CLOSING: Final = re.compile(r"(?:</\w+>\s*)+")
 _ASKED: Final = re.compile(
     rf"<(?P<tag>{_QUESTION}|user_(?:question|query|input))>(?P<text>(?:(?!<)[\s\S])+)</(?P=tag)>",
     re.IGNORECASE,
 )
+_FENCED: Final = re.compile(
+    r"(?:^|(?<=[:\uff1a])|(?<=[:\uff1a] ))"
+    r"(?P<fence>-{3,}|={3,}|\"{3,}|`{3,}|'{3,}|\*{3,}|~{3,})\w*[ \t]*\n"
+    r"(?P<text>(?:(?!(?P=fence)).*\n)*)(?P=fence)[ \t]*$",
+    re.MULTILINE,
+)
 _DIVIDER: Final = re.compile(r"^[ \t]*[-=*_#]{3,}[ \t]*$", re.MULTILINE)
+_MARK: Final = re.compile(r"\W*\d*\W*")  # a number or what else stands before a passage
+_SOURCE: Final = re.compile(  # what stands above a passage's text, such as its file
+    r"\A(?:[^\n:\uff1a]{1,80}\n|[\w ]{1,30}[:\uff1a][^\n]*\n)*(?:page_)?content[:\uff1a]\s*",
+    re.IGNORECASE,
+)

@@ -19,6 +19,7 @@ import math
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from spanlab.formats.feedback import feedback_in
@@ -91,7 +92,7 @@ _SPANS, _HOLDERS = (
         ),
     )
 )
-_LOGGED: Final = frozenset(("timeUnixNano", "observedTimeUnixNano"))  # of records of a log
+_LOGGED_AT: Final = ("timeUnixNano", "observedTimeUnixNano")  # of records of a log
 _CHILDREN: Final = "child_runs"  # where LangSmith nests runs, a run is a record with all in it
 
 
@@ -192,10 +193,12 @@ def _span(said: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
     elif "context.trace_id" in said:  # a row of Phoenix's frame
         said = {name: _parsed(value) for name, value in said.items()}
     trace, own, parent = (_id(_first(said, names)) for names in (_TRACE, _ID, _PARENT))
-    if not _LOGGED.isdisjoint(said):
+    if any(name in said for name in _LOGGED_AT):
         event = _event(said)
         is_message = trace and str(event["event.name"]).startswith("gen_ai.")
-        return {"trace": trace, "id": own, "parent": own, "event": event} if is_message else {}
+        at = nanoseconds(_first(said, _LOGGED_AT))
+        place = {"trace": trace, "id": own, "parent": own, "start": at}
+        return {**place, "event": event} if is_message else {}
     attributes = {**about, **_attributes(said)}
     attributes.pop(_FEEDBACK, None)
     feedback = [*_feedback(about, own), *({**one, "span": own} for one in feedback_in(said))]
@@ -282,9 +285,8 @@ def plain_list(value: Any) -> list[Any]:
 def joined(spans: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return spans, each with the events of it that came apart, as records of a log."""
     events: dict[Any, list[Any]] = {}
-    for span in spans:
-        if "event" in span:
-            events.setdefault(span["id"], []).append(span["event"])
+    for span in sorted((span for span in spans if "event" in span), key=itemgetter("start")):
+        events.setdefault(span["id"], []).append(span["event"])
     whole = [dict(span) for span in spans if "event" not in span]
     for span in whole:
         if apart := events.get(span["id"]):

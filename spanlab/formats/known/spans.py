@@ -185,6 +185,8 @@ def ending_of(span: Span) -> str:
 
 def _found_by_tool(value: Any) -> list[str]:
     value = [value] if is_message(value) else value
+    if isinstance(value, dict) and {"name", "response"} <= value.keys():  # a message of ADK's
+        value = value["response"]
     if is_chat(value):
         texts = [line.text for message in value for line in lines_of(message) if line.text]
     elif isinstance(value, str):
@@ -202,8 +204,11 @@ def _found_by_tool(value: Any) -> list[str]:
 
 
 def results_in(text: str) -> list[str]:
-    """Return the texts of a list that a tool gave back as JSON; any other text as it is."""
-    return texts_listed(parse_json(text)) or [text]
+    """Return the texts of a list that a tool gave back as JSON; any other text as it is.
+
+    That a conversation went on to another agent is no result.
+    """
+    return texts_listed(parse_json(text)) or ([] if HANDED_OVER.match(text) else [text])
 
 
 def texts_listed(value: Any) -> list[str]:
@@ -229,11 +234,13 @@ def arguments_of(span: Span) -> list[str]:
 
 
 def strings_in(value: Any) -> Iterator[str]:
-    """Yield all texts in a value."""
+    """Yield all texts in a value, but those of what a chat had said before."""
     if isinstance(value, str):
         yield value
-    for inner in value.values() if isinstance(value, dict) else plain_list(value):
-        yield from strings_in(inner)
+    pairs = value.items() if isinstance(value, dict) else (("", v) for v in plain_list(value))
+    for name, inner in pairs:
+        if "history" not in name:
+            yield from strings_in(inner)
 
 
 def documents_in(value: Any) -> list[str]:
@@ -264,9 +271,12 @@ def is_repr(text: str) -> bool:
 def context_of(span: Span) -> list[str]:
     """Return the documents that a span was given beside its question."""
     given = input_of(span)
-    given = given.get("kwargs", given) if isinstance(given, dict) else {}
-    held = next((given[name] for name in NAMES["context"] if given.get(name)), None)
-    return documents_in(held)
+    return context_in(given.get("kwargs", given) if isinstance(given, dict) else {})
+
+
+def context_in(given: Mapping[str, Any]) -> list[str]:
+    """Return the documents among what a call was given."""
+    return documents_in(next((given[name] for name in NAMES["context"] if given.get(name)), None))
 
 
 def has_documents(span: Span) -> bool:
@@ -482,8 +492,9 @@ NAMES: Final = {
         "ai.usage.completionTokens usage.output usageDetails.output metrics.output_tokens "
         "mlflow.chat.tokenUsage.output_tokens",
         "cost": "llm.cost.total gen_ai.usage.cost mlflow.llm.cost.total_cost",
-        "question": "question query query_str user_input user_msg message input inputs prompt q "
-        "content text query_bundle messages contents task value kwargs args data retriever",
+        "question": "question query query_str user_input user_msg new_message message input inputs "
+        "prompt q content text query_bundle messages contents task value kwargs args data "
+        "retriever",
         "answer": "raw answer output response result text content generation messages replies "
         "outputs value",
         "list": "documents outputs output passages contexts results result chunks nodes context",
@@ -496,5 +507,11 @@ NAMES: Final = {
 USERS: Final = frozenset(("user", "human"))
 REPR: Final = re.compile(r"<NodeWithScore|<[\w.]+ object at |[A-Z]\w*\(\w+=")
 QUERY_RESULT: Final = "db.query.result.document"  # of OpenLLMetry's events, one a document
-ENDING_TOOL: Final = re.compile(r"(finish|final_answer)\b")  # a tool by which an agent answers
+# Tools by which an agent answers or another one goes on, and what these say.
+ENDING_TOOL: Final = re.compile(r"(finish|final_answer|handoff|transfer_(to|back)\w*)\b")
+HANDED_OVER: Final = re.compile(
+    r'\{"assistant": "[^"]*"\}$|(successfully )?transferr(ed|ing) (back )?to\b|'
+    r"Final result processed",
+    re.IGNORECASE,
+)
 SPEAKERS: Final = re.compile(r"^(system|user|assistant|tool|developer): ", re.MULTILINE)

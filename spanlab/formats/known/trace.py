@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any, Final, TypeVar
 
 from spanlab.formats.known import spans as told
-from spanlab.formats.known.prompts import parts_of
+from spanlab.formats.known.prompts import last_round, parts_of
 from spanlab.formats.known.spans import (
     Span,
     TracedMessage,
@@ -109,7 +109,7 @@ class Trace:
     def given(self, span: Span) -> Iterator[str]:
         """Yield the texts that a span was given, of a chat only what is new since an answer."""
         if texts := [message.text for message in self.news(span)]:
-            yield from texts
+            yield from map(last_round, texts)
         elif not self._is(span, "model"):
             yield from told.strings_in(told.input_of(span))
 
@@ -249,7 +249,7 @@ class Trace:
     def answer(self) -> str | None:
         """Return the text that the run gave back, or that the last answering model said."""
         said = [message.text for span in self.calls for message in replies_of(span)]
-        for root in self._roots:
+        for root in sorted(self._roots, key=itemgetter("end"), reverse=True):
             # A call among others is no run around them, and a guard's or a title is no answer.
             if self._is(root, "model") or (self._aside[root["id"]] and len(self._roots) > 1):
                 continue
@@ -268,10 +268,12 @@ class Trace:
         asked = next(filter(None, said), "") or self._asked_by("") or self._asked_by("agent")
         asked = asked or self._asked_by("model", passages)
         asked = asked or self._asked_by("retriever") or self._asked_by("model")
-        asked = asked or next(filter(None, map(self.asked_in, self.answering)), "")
+        calls = [*self.answering, *self.calls]
+        asked = asked or next(filter(None, map(self.asked_in, calls)), "")
         asked = asked or next(filter(None, map(_preview, self._roots)), "")
         parts = parts_of(asked, passages)
-        asked = parts.question if parts.passages and parts.question else asked
+        is_quoting = parts.passages or last_round(asked) != asked
+        asked = parts.question if is_quoting and parts.question else asked
         return asked.removeprefix(_NEW_TASK)
 
     def _asked_by(self, kind: str, passages: Sequence[str] = ()) -> str:
@@ -283,16 +285,23 @@ class Trace:
         spans = [s for s in self.order if self._is(s, kind) and not self._aside[s["id"]]]
         if kind == "model":
             spans = [*self.answering[-1:], *self.answering]
-            spans += [call for call in self.calls if len(self.messages(call, read=True)) > 1]
+            spans += [call for call in self.calls if self._tells_task_apart(call)]
         for span in spans:
             asked = self.asked_in(span) if kind == "model" else told.asked_of(span)
             if any(passage in asked for passage in passages):
                 asked = parts_of(asked, passages).question
             elif kind == "model" and any(text in asked for text in self._said):
                 asked = parts_of(asked).question or asked
-            if asked and not (kind == "model" and any(text in asked for text in self._said)):
+            if asked not in ("", *self._said) and not (
+                kind == "model" and any(text in asked for text in self._said)
+            ):
                 return asked
         return ""
+
+    def _tells_task_apart(self, call: Span) -> bool:
+        """Say whether a call has its task and the question in two messages, or in parts of one."""
+        read = self.messages(call, read=True)
+        return len(read) > 1 or any(last_round(message.text) != message.text for message in read)
 
     def passages(self) -> list[str]:
         """Return what retrievers and tools found in this turn, each text once.
@@ -326,7 +335,7 @@ class Trace:
         lists = (told.output_of(span) for span in self.order if self.kind(span) in kinds)
         returned = [text for value in lists for text in told.texts_listed(value)]
         returned = [text for text in returned if not any(text in reply for reply in said)]
-        for call in self.answering:
+        for call in [call for call in self.answering if self.news(call)] or self.calls:
             news = [m for m in self.news(call) if m.role not in _TURNS or m.role in told.USERS]
             for message in news:
                 asks = message.role in told.USERS or len(news) == 1
