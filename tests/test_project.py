@@ -218,7 +218,9 @@ def test_a_new_room_is_refused_until_it_has_its_layer(
     new = tmp_path / "spanlab" / module
     new.parent.mkdir(exist_ok=True)
     new.write_text(code, encoding="utf-8")
-    lint = [Path(sys.executable).with_name("lint-imports"), "--contract", "rooms", "--no-cache"]
-    found = subprocess.run(lint, cwd=tmp_path, capture_output=True, text=True, check=False)
+    lint = [str(Path(sys.executable).with_name("lint-imports")), "--contract", "rooms"]
+    found = subprocess.run(
+        [*lint, "--no-cache"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert found.returncode == 1
     assert says in found.stdout

@@ -19,7 +19,7 @@ from spanlab.detection.models import (
     session_model,
 )
 from spanlab.detection.selection import DetectorSelection
-from spanlab.models.choice import KEY, ModelChoice
+from spanlab.models.choice import BASE_URL, KEY, OPENAI, ModelChoice
 from spanlab.models.refusals import ModelCheck
 from spanlab.models.secrets import lend, take_back
 from spanlab.output.figures import counted
@@ -115,7 +115,8 @@ def draw_model_setup(here: ModelEnvironment) -> None:
     else:
         whose = f"{KEY} is {'set' if here.has_key else 'not set'}"
     # Not a caption: code in its pale text cannot be read well, and an address becomes a link there.
-    st.markdown(f":small[Endpoint: `{endpoint.replace('`', '')}` · API key: {plain(whose)}]")
+    by = "" if _endpoint() or endpoint == OPENAI else f" from {BASE_URL}"
+    st.markdown(f":small[Endpoint: `{endpoint.replace('`', '')}`{by} · API key: {plain(whose)}]")
     needed = here.problem is not None
     # By its key it stays as it was left: once an address is typed, no more is needed.
     with st.expander(

@@ -122,7 +122,7 @@ class DetectorModelOptions(ModelOptions):
 
 
 OPENAI = "https://api.openai.com/v1"
-KEY = EndpointSettings.variable("api_key")
+KEY, BASE_URL = map(EndpointSettings.variable, ("api_key", "base_url"))
 Dollars = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 

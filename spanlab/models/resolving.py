@@ -21,6 +21,7 @@ from spanlab.base.errors import UnnamedModelError, UsageError
 from spanlab.base.fields import message_of
 from spanlab.base.settings import EndpointSettings, ModelSettings
 from spanlab.models.choice import (
+    BASE_URL,
     KEY,
     USUAL_ORIGINS,
     DetectorModelOptions,
@@ -152,7 +153,7 @@ class ModelLayers:
         variable = model.base_url_env or ""
         address, place = self.environ.get(variable, "").strip(), {}
         if not address:
-            variable = EndpointSettings.variable("base_url")
+            variable = BASE_URL
             address = EndpointSettings.read(self.environ).base_url
             if model.base_url_env:
                 place = {"base_url_env": None, "api_key_env": KEY}

@@ -150,6 +150,13 @@ def test_servers_of_this_machine_are_found_on_a_click(
     assert OTHER not in str([ask.headers for ask in model_server.requests])
 
 
+def test_the_page_says_which_variable_names_the_endpoint(open_page: OpenPage, mine: Store) -> None:
+    app = set_up(open_page("detect"), "")
+    assert "`http://127.0.0.1:9/v1` from OPENAI_BASE_URL · " in everything(app)
+    app.text_input(key="spanlab.model.endpoint").input("http://127.0.0.1:8/v1").run()
+    assert "`http://127.0.0.1:8/v1` · " in everything(app)
+
+
 def test_without_a_model_name_the_page_asks_for_one(
     open_page: OpenPage, mine: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
