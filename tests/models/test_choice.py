@@ -122,6 +122,15 @@ VARIABLES = {"SPANLAB_MODEL": "general", "OPENAI_BASE_URL": "http://general/v1"}
             ("the model's name", "the endpoint's address"),
             id="its-endpoint-for-a-member-that-keeps-its-model",
         ),
+        pytest.param(
+            ModelLayers(VARIABLES, model=SET_UP, one_model=False),
+            OWN.model_copy(update={"base_url": "http://fixed/v1"}),
+            "member",
+            ("http://fixed/v1", "LLAMA_KEY"),
+            {"seed": 1},
+            ("the model's name", "the endpoint's address"),
+            id="not-for-one-that-has-an-address",
+        ),
     ],
 )
 def test_a_model_is_resolved_layer_by_layer_and_says_where_it_comes_from(
@@ -141,6 +150,11 @@ def test_a_model_is_resolved_layer_by_layer_and_says_where_it_comes_from(
     assert (found.model, (found.base_url, found.api_key_env)) == (model, place)
     assert {name: getattr(found, name) for name in options} == options
     assert (found.origins.name, found.origins.address) == origins
+
+
+def test_a_chosen_price_goes_before_the_environment_s() -> None:
+    layers = ModelLayers({"SPANLAB_MODEL": "m", "SPANLAB_PRICE": "1,1,1"}, price="3,2,1")
+    assert layers.resolve().price == TokenPrice(input=3, cached=2, output=1)
 
 
 def test_where_a_model_comes_from_is_no_part_of_which_it_is() -> None:
