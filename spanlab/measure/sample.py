@@ -30,12 +30,14 @@ from spanlab.schema import (
     AnnotatorKind,
     DatasetSummary,
     MeasurementPlan,
+    QueueQuery,
     Record,
     Status,
     clusters,
 )
 from spanlab.storage import Store
 from spanlab.storage.datasets import check_annotators, summary_of
+from spanlab.worklists import paging
 
 Flags = NDArray[np.bool_]
 ALL: Final = "all"  # the group of all items
@@ -345,9 +347,17 @@ def _waiting(store: Store, dataset: str, items: MeasuredItems) -> Flags:
     last = {name: at for at, item in enumerate(items.items) for name in item.decided_by}
     beginning = items.items[: max(last.values(), default=0)]
     gaps = [at for at, item in enumerate(beginning) if not item.decided_by] if shares else []
-    positions = store.positions_of(dataset, [items.items[at].item_id for at in gaps])
-    for at, position in zip(gaps, positions, strict=True):
-        owners = [name for name, share in shares.items() if share.has(position)]
+    missing = tuple(items.items[at].item_id for at in gaps)
+    owned = {
+        name: {
+            *paging.positions(
+                store, dataset, QueueQuery(reviewer=name, share=share, sample=missing)
+            )
+        }
+        for name, share in shares.items()
+    }
+    for at, position in zip(gaps, store.positions_of(dataset, missing), strict=True):
+        owners = [name for name, positions in owned.items() if position in positions]
         waiting[at] = bool(owners) and all(last.get(name, -1) < at for name in owners)
     return waiting
 

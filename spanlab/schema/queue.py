@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from math import gcd
 from typing import Literal
@@ -32,8 +31,10 @@ class AssignedShare:
 
     Every item is assigned to ``each`` of the ``people``, or to all where there are fewer; of any
     ``people`` successive items, from a multiple of that number on, everybody gets as many. Who
-    shares items with whom changes from one such round to the next. What those who are ``away``, by
-    number and name, have not finished goes to who comes next in the ring.
+    shares items with whom changes from one such round to the next. The people stand in a ring; the
+    item at place p goes to the one at p and to those one step on, two steps on, … The step is
+    another one in every round, and prime to the number of people, so that it leads to all of them.
+    What those who are ``away``, by number and name, have not finished goes to who comes next.
 
     Raises:
         UsageError: ``number`` is not that of one of the people, counted from 0.
@@ -50,22 +51,9 @@ class AssignedShare:
 
     @property
     def steps_back(self) -> list[int]:
-        """The inverses, modulo ``people``, of the steps of all rounds; see ``has``."""
+        """The inverses, modulo ``people``, of the steps of all rounds."""
         steps = (step for step in range(1, self.people + 1) if gcd(step, self.people) == 1)
         return [pow(step, -1, self.people) for step in steps]
-
-    def has(self, position: int, finished: Collection[str] = ()) -> bool:
-        """Return whether the item at this place is of this share, if these have ``finished`` it.
-
-        The people stand in a ring; the item at place p goes to the one at p and to those one step
-        on, two steps on, … The step is another one in every round, and prime to the number of
-        people, so that it leads to all of them.
-        """
-        back = self.steps_back
-        step = back[position // self.people % len(back)]
-        rank = (self.number - position) * step % self.people
-        left = (number for number, name in self.away if name not in finished)
-        return rank - sum((n - position) * step % self.people < rank for n in left) < self.each
 
 
 @dataclass(frozen=True, kw_only=True)

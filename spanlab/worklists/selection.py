@@ -47,7 +47,7 @@ from spanlab.worklists.reservations import held_by_others, people_with
 CALLED_HALLUCINATED = annotated.c.json.contains('"answer_hallucinated":true', autoescape=True)
 CALLED_RIGHT = annotated.c.json.contains('"answer_hallucinated":false', autoescape=True)
 _HAS_SPAN = annotated.c.json.contains('"spans":[{', autoescape=True)
-_WINDOW = 4096  # positions in which a text is looked for first: mostly matches are near
+_WINDOW = 4096  # positions that are looked at first for texts and statuses: matches are near
 _ABOVE_ALL = 1e9  # no number that a queue is ordered by is as high, and all are above -1
 _RANKS = {status.value: rank for rank, status in enumerate(Status)}
 _NO_NUMBER = cast(null(), Float)
@@ -103,46 +103,52 @@ class Selection:
 
     def standing(self, place: QueueCursor) -> QueuePlace:
         """Return which of the selected items the one at ``place`` is, and of how many."""
-        if (left_out := self._left_out()) is not None:
-            return self._standing_beside(left_out, place.position)
+        if self._is_plain:
+            return self._standing_beside(place.position)
         is_in = self.count(self._place == place.position)
         n_before = self.count(self._is_beyond(place, forward=False)) if is_in else 0
         return QueuePlace(n_before + 1 if is_in else None, self.count())
 
-    def _left_out(self) -> tuple[Status, ...] | None:
-        """Return which own statuses alone leave items out; None where something else does."""
-        query = self.query
-        if query.detector_status is not None:
-            return None
-        plain = replace(
-            query, status=None, unfinished=False, detector=None, blind=False, own_only=False,
-            shown_when_done=False, limit=_ANY.limit,
-        )  # fmt: skip
-        is_whole = plain == replace(_ANY, reviewer=query.reviewer) and not self.without_checks
-        if not is_whole or self.unlisted or self.among is not None:
-            return None
-        if query.status is Status.NOT_ANNOTATED:
-            return tuple(status for status in Status if status is not query.status)
-        done = (Status.DONE,) if query.unfinished else ()
-        return done if query.status is None else None
+    @property
+    def _left_out(self) -> list[str]:
+        """The reviewer's statuses of which the query leaves items out."""
+        if self.query.status is Status.NOT_ANNOTATED:
+            return [status.value for status in Status if status is not Status.NOT_ANNOTATED]
+        return [Status.DONE.value] if self.query.unfinished else []
 
-    def _standing_beside(self, left_out: tuple[Status, ...], position: int) -> QueuePlace:
+    @property
+    def _is_plain(self) -> bool:
+        """Whether nothing else leaves items out, and they are in import order."""
+        query = self.query
+        plain = replace(
+            query, unfinished=False, detector=None, detector_status=None, blind=False,
+            own_only=False, shown_when_done=False, limit=_ANY.limit,
+        )  # fmt: skip
+        is_whole = plain == replace(_ANY, reviewer=query.reviewer, status=plain.status)
+        is_whole = is_whole and query.status in {None, Status.NOT_ANNOTATED}
+        among_all = self.among is None and not self.unlisted and not self.without_checks
+        return is_whole and among_all and query.detector_status is None
+
+    def _standing_beside(self, position: int) -> QueuePlace:
         """Count what is left out, of which there is mostly little, or nothing."""
-        if not left_out:
+        if not self._left_out:
             return QueuePlace(position + 1, self.dataset.n_items)
-        own = self._annotators.get(self.query.reviewer)
-        begun = annotated.c.position
-        in_status = select(func.count()).where(
-            annotated.c.dataset_id == self.dataset.id,
-            annotated.c.annotator_id == (-1 if own is None else own.id),
-            annotated.c.status.in_([status.value for status in left_out]),
-        )
+        counted, at = self._own_left_out().with_only_columns(func.count()), annotated.c.position
         n_out, n_before, n_here = (
-            int(self.connection.execute(in_status.where(*where)).scalar_one())
-            for where in ((), (begun < position,), (begun == position,))
+            int(self.connection.execute(counted.where(*where)).scalar_one())
+            for where in ((), (at < position,), (at == position,))
         )
         number = None if n_here else position - n_before + 1
         return QueuePlace(number, self.dataset.n_items - n_out)
+
+    def _own_left_out(self) -> Select[int]:
+        """Select the positions of what the query leaves out for the reviewer's own status."""
+        own = self._annotators.get(self.query.reviewer)
+        return select(annotated.c.position).where(
+            annotated.c.dataset_id == self.dataset.id,
+            annotated.c.annotator_id == (-1 if own is None else own.id),
+            annotated.c.status.in_(self._left_out),
+        )
 
     def count(self, *conditions: Condition) -> int:
         """Return how many of the selected items fulfil conditions."""
@@ -333,7 +339,7 @@ class Selection:
             return
         if place is not None:
             start, stop = (place.position + 1, stop) if rises else (0, min(place.position, stop))
-        if query.text is None and query.label is None:
+        if query.text is None and query.label is None and not self._left_out:
             size = max(stop - start, 1)
         while start < stop:
             middle = min(start + size, stop) if rises else max(stop - size, start)
@@ -349,12 +355,16 @@ class Selection:
         within = and_(_position >= start, _position < stop)
         # SQLite reads the list first where it has a range, and need not sort.
         yield _list.c.place >= 0 if query.listed else within
-        if query.status is not None:
-            yield _has_status(_own, query.status)
-        if query.unfinished:
-            yield func.coalesce(_own.c.status, "") != Status.DONE.value
+        if query.status not in {None, Status.NOT_ANNOTATED}:
+            yield _own.c.status == query.status
+        if self._left_out and (query.listed or query.sample):
+            yield func.coalesce(_own.c.status, "").not_in(self._left_out)
+        elif self._left_out:  # an index has them all
+            at = annotated.c.position
+            yield _position.not_in(self._own_left_out().where(at >= start, at < stop))
         if query.detector_status is not None:
-            yield _has_status(_detector, query.detector_status)
+            none = Status.NOT_ANNOTATED.value
+            yield func.coalesce(_detector.c.status, none) == query.detector_status.value
         if query.min_prob is not None or query.max_prob is not None:
             high = 1.0 if query.max_prob is None else query.max_prob
             yield self._max_prob.between(query.min_prob or 0.0, high)
@@ -447,18 +457,10 @@ class Selection:
         ]
 
 
-def _has_status(table: FromClause, status: Status) -> Condition:
-    """Return the condition on joined annotations, of which there is none of many items."""
-    stored: ColumnElement[str] = table.c.status
-    if status is Status.NOT_ANNOTATED:
-        return func.coalesce(stored, status.value) == status.value
-    return stored == status.value
-
-
 def is_of_share(
     dataset: DatasetRow, share: AssignedShare, values: FromClause = queue_values
 ) -> ColumnElement[bool]:
-    """Return the condition that an item is of this share: ``AssignedShare.has`` in SQL.
+    """Return the condition that an item is of this share.
 
     ``values`` is the table ``queue_values``, or an alias of it.
     """

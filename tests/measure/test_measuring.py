@@ -38,13 +38,16 @@ from spanlab.schema import (
     ADJUDICATED,
     Annotation,
     AnnotatorKind,
+    CheckRules,
     Claim,
     Item,
     MeasurementPlan,
+    QueueQuery,
     Record,
     Status,
 )
 from spanlab.storage import Store
+from spanlab.worklists import paging
 
 
 @pytest.fixture
@@ -121,14 +124,19 @@ def test_a_measurement_is_one_sentence(
     assert unreviewed.sentence is None
 
 
-def test_who_is_slower_ends_no_sample_where_items_are_assigned(store: Store) -> None:
+@pytest.mark.parametrize("n_checks", [0, 1], ids=["", "a check item before all others"])
+def test_who_is_slower_ends_no_sample_where_items_are_assigned(store: Store, n_checks: int) -> None:
     filled(store, "d", lambda at: at % 4 == 0, 60, 0)
     queue = measurement_queue(store, "d")
-    share = {"overlap": 1, "assigned_to": ("anna", "ben")}
-    store.change_settings("d", lambda old: old.model_copy(update=share))
-    of_anna = store.settings("d").share_of("anna")
-    assert of_anna is not None
-    mine = [of_anna.has(at) for at in store.positions_of("d", list(queue))]
+    first = store.records_at("d", range(n_checks))
+    gold = Annotation(annotator="known", kind=AnnotatorKind.GOLD)
+    store.save_annotations("d", [(record.item.id, gold) for record in first])
+    known = CheckRules(labels=("known",)) if n_checks else None
+    plan = {"overlap": 1, "assigned_to": ("anna", "ben"), "known": known}
+    store.change_settings("d", lambda old: old.model_copy(update=plan))
+    of_anna = QueueQuery(reviewer="anna", share=store.settings("d").share_of("anna"))
+    assigned = set(paging.positions(store, "d", of_anna))
+    mine = [at in assigned for at in store.positions_of("d", list(queue))]
     annas = [name for name, is_mine in zip(queue, mine, strict=True) if is_mine]
     bens = [name for name in queue if name not in annas]
     store.save_annotations("d", [(name, said("anna", marked=False)) for name in annas[:12]])

@@ -427,7 +427,7 @@ class PlainQueue:
             query.status in {None, own},
             own is not Status.DONE or not query.unfinished,
             (query.min_annotators or 0) <= people <= most,
-            query.share is None or _is_of_share(query.share, position),
+            query.share is None or is_of_share(query.share, position),
             self._is_found(record, query),
             self._is_unplaced(record, query) or not query.unplaced,
         ]
@@ -520,7 +520,7 @@ def _highest(record: Record, query: QueueQuery) -> float | None:
     return max(probs, default=None)
 
 
-def _is_of_share(share: AssignedShare, position: int) -> bool:
+def is_of_share(share: AssignedShare, position: int) -> bool:
     """Say whether one stands among the next ``each`` of the ring, by this round's step."""
     steps = [n for n in range(1, share.people + 1) if gcd(n, share.people) == 1]
     step = steps[position // share.people % len(steps)]
