@@ -54,7 +54,6 @@ _NO_NUMBER = cast(null(), Float)
 
 _ANY = QueueQuery(reviewer="anybody")
 Condition = ColumnElement[bool]
-_position = queue_values.c.position
 _list = queue_items
 _twin = queue_values.alias("twin")
 _own, _own_of_twin, _detector = map(annotated.alias, ("own", "own_of_twin", "detector"))
@@ -78,13 +77,13 @@ class Selection:
 
     def positions(self) -> list[int]:
         """Return the positions of all items, in import order, or in that of the list."""
-        found = self._select(_position, where=self._conditions()).order_by(self._place)
+        found = self._select(self._position, where=self._conditions()).order_by(self._place)
         return list(self.connection.execute(found).scalars())
 
     def rows(self, positions: Sequence[int]) -> list[Row[Any]]:
         """Return the rows of items in the order given; none of one that is not in the list."""
         texts = items.c.item_id, items.c.json
-        found = self._select(*self._columns, *texts, where=[_position.in_(positions)])
+        found = self._select(*self._columns, *texts, where=[self._position.in_(positions)])
         by_position = {row.position: row for row in self.connection.execute(found)}
         return [by_position[position] for position in positions if position in by_position]
 
@@ -96,7 +95,9 @@ class Selection:
         positions: list[int] = []
         for where in self._parts(place, forward=forward):
             if len(positions) < limit:
-                found = self._select(_position, where=where).order_by(*self._order(forward=forward))
+                found = self._select(self._position, where=where).order_by(
+                    *self._order(forward=forward)
+                )
                 some = found.limit(limit - len(positions))
                 positions += self.connection.execute(some).scalars()
         return positions
@@ -181,16 +182,19 @@ class Selection:
     def _select(self, *columns: ColumnElement[Any], where: Iterable[Condition] = ()) -> Select[Any]:
         """Select of all places, with what is said of them as far as this is asked for."""
         query, dataset = self.query, self.dataset.id
-        joined: FromClause = queue_values
-        where = [queue_values.c.dataset_id == dataset, *where]
-        if query.listed:
-            joined = joined.join(_list, _list.c.position == _position)
-            where += self._own_list
+        where = [*where]
         parts = chain.from_iterable(map(iterate, (*columns, *where, self._value)))
         asked = {getattr(part, "table", None) for part in parts}
+        joined: FromClause = _list if query.listed else queue_values
+        is_valued = queue_values.c.dataset_id == dataset
+        where += self._own_list if query.listed else [is_valued]
+        if query.listed and queue_values in asked:
+            joined = joined.join(
+                queue_values, and_(is_valued, queue_values.c.position == self._position)
+            )
         told = func.coalesce(_list.c.twin, _list.c.position)
         if query.sample or items in asked:
-            is_item = items.c.dataset_id == dataset, items.c.position == _position
+            is_item = items.c.dataset_id == dataset, items.c.position == self._position
             joined = joined.join(items, and_(*is_item))
         if query.sample:
             joined = joined.join(self._sampled, self._sampled.c.value == items.c.item_id)
@@ -198,8 +202,8 @@ class Selection:
             is_told = and_(_twin.c.dataset_id == dataset, _twin.c.position == told)
             joined = joined.outerjoin(_twin, is_told)
         authors = (
-            (_own, query.reviewer, _position),
-            (_detector, query.detector, _position),
+            (_own, query.reviewer, self._position),
+            (_detector, query.detector, self._position),
             (_own_of_twin, query.reviewer, told),
         )
         for table, name, at in authors:
@@ -221,17 +225,21 @@ class Selection:
     def _columns(self) -> tuple[ColumnElement[Any], ...]:
         values = queue_values.c
         return (
-            *(_position, self._place.label("place"), self._value.label("value")),
+            *(self._position, self._place.label("place"), self._value.label("value")),
             *(values.lang, values.n_passages, self._max_prob.label("max_prob")),
             *(_own.c.status, self._people.label("n_people")),
             *(self._disagreement.label("disagreement"), self._counted("claims").label("n_claims")),
         )
 
     @property
+    def _position(self) -> ColumnElement[int]:
+        return _list.c.position if self.query.listed else queue_values.c.position
+
+    @property
     def _place(self) -> ColumnElement[int]:
         if self.query.sample:
             return self._sampled.c.place
-        return _list.c.place if self.query.listed else _position
+        return _list.c.place if self.query.listed else self._position
 
     @cached_property
     def _sampled(self) -> FromClause:
@@ -352,7 +360,7 @@ class Selection:
         """Yield what must hold for an item; ``window`` are the positions to look at (None: all)."""
         query, settings = self.query, settings_of(self.connection, self.dataset.name)
         start, stop = window or (0, self.dataset.n_items)
-        within = and_(_position >= start, _position < stop)
+        within = and_(self._position >= start, self._position < stop)
         # SQLite reads the list first where it has a range, and need not sort.
         yield _list.c.place >= 0 if query.listed else within
         if query.status not in {None, Status.NOT_ANNOTATED}:
@@ -361,7 +369,7 @@ class Selection:
             yield func.coalesce(_own.c.status, "").not_in(self._left_out)
         elif self._left_out:  # an index has them all
             at = annotated.c.position
-            yield _position.not_in(self._own_left_out().where(at >= start, at < stop))
+            yield self._position.not_in(self._own_left_out().where(at >= start, at < stop))
         if query.detector_status is not None:
             none = Status.NOT_ANNOTATED.value
             yield func.coalesce(_detector.c.status, none) == query.detector_status.value
@@ -377,11 +385,11 @@ class Selection:
             begun = _own.c.annotator_id.is_not(None)
             yield or_(and_(*planned), begun) if stays else and_(*planned)
         if self.without_checks and settings.known:
-            yield ~is_check(self.connection, self.dataset, _position)
+            yield ~is_check(self.connection, self.dataset, self._position)
         if self.unlisted:
-            yield _position.not_in(select(_list.c.position).where(*self._own_list))
+            yield self._position.not_in(select(_list.c.position).where(*self._own_list))
         if self.among is not None:
-            yield _position.in_(self.among)
+            yield self._position.in_(self.among)
         if query.unplaced:
             yield from self._unplaced()
         is_for_list = query.listed or self.unlisted or self.among is not None
@@ -410,10 +418,10 @@ class Selection:
         knowing = [kind for kind in AnnotatorKind if kind is not AnnotatorKind.DETECTOR]
         finished = select(literal(1)).where(
             annotated.c.dataset_id == self.dataset.id,
-            annotated.c.position == _position,
+            annotated.c.position == self._position,
             annotated.c.status == Status.DONE.value,
         )
-        finished = finished.correlate(queue_values)
+        finished = finished.correlate(queue_values, _list)
         by_anybody = annotated.c.annotator_id.in_(self.authors(*AnnotatorKind))
         by_knowing = annotated.c.annotator_id.in_(self.authors(*knowing))
         yield finished.where(by_anybody, CALLED_HALLUCINATED).exists()
@@ -427,11 +435,11 @@ class Selection:
         """
         query, authors, dialect = self.query, self.seen_authors, self.connection.dialect.name
         if query.label is not None:
-            yield _position.in_(search.with_label(dialect, query.label, within, authors))
+            yield self._position.in_(search.with_label(dialect, query.label, within, authors))
         if query.text is None:
             return
         if not hides_ids:
-            yield _position.in_(search.with_text(dialect, query.text, within, authors))
+            yield self._position.in_(search.with_text(dialect, query.text, within, authors))
             return
         said = {one.id for one in self._annotators.values()} if authors is None else authors
         in_item, in_notes = (
@@ -439,8 +447,8 @@ class Selection:
             for of in ({search.THE_ITEM}, said - {search.THE_ITEM})
         )
         by_id = self._found_by_id(query.text, in_item)
-        in_text = and_(_position.in_(in_item), _position.not_in(by_id))
-        yield or_(in_text, _position.in_(in_notes))
+        in_text = and_(self._position.in_(in_item), self._position.not_in(by_id))
+        yield or_(in_text, self._position.in_(in_notes))
 
     def _found_by_id(self, searched: str, found: Select[int]) -> list[int]:
         """Return which of the positions that a search has found lack its words but for the id."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,6 +22,7 @@ from spanlab.review.queue import (
     open_item,
     progress,
 )
+from spanlab.review.reviewer_panel import completion_words
 from spanlab.review.span_editor.exchange import ReviewQueue, exchange
 from spanlab.review.span_editor.payload import EditorMessage, ItemsWanted
 from spanlab.review.traces import suggestions
@@ -33,6 +35,7 @@ from spanlab.schema import (
     Item,
     QueueQuery,
     Record,
+    Role,
     Span,
     SpanLabel,
     Status,
@@ -243,6 +246,20 @@ def test_progress_counts_what_one_reviewer_has_finished(store: Store) -> None:
     assert progress(store, "words", "Zoe").total == 0  # nothing is assigned to her
     gold = progress(store, "words", "Ada", adjudicating=True)
     assert (gold.total, gold.planned) == (3, False)
+
+
+def test_a_code_is_shown_once_others_hold_all_that_is_left(store: Store) -> None:
+    register = store.access
+    soon = datetime.now(UTC) + timedelta(hours=1)
+    link = register.make_token(
+        "invitation", Role.ANNOTATOR, "words", label="Ada", expires=soon, code="thanks"
+    )
+    ada = register.bearer(str(register.accept(link)), "invitation")
+    assert ada is not None
+    left = QueueProgress(done=9, skipped=0, total=10, planned=True)
+    for progress_now, is_shown in ((left, False), (replace(left, waiting=True), True)):
+        words = completion_words(store.acting_as(ada), "words", asdict(progress_now))
+        assert ("Your code: thanks" in words) is is_shown
 
 
 @pytest.mark.parametrize(

@@ -237,8 +237,21 @@ def test_who_may_still_get_an_item_that_others_hold_is_blind_and_no_total_rises(
     assert not may_see()
     store.apply("words", "held", "Ada", [SentOperation("Ada", 1, 0, FinishItem())])
     assert may_see()
-    store.import_records("words", [held.model_copy(update={"item": Item(id="new", answer=ANSWER)})])
-    assert not may_see()  # before her list has it
+
+
+def test_who_is_to_get_items_that_came_later_is_blind_before_their_list_has_them(
+    store: Store,
+) -> None:
+    ben = _says(f"Ben {SECRET}", AnnotatorKind.PERSON, 8)
+    plan = {"overlap": 2, "assigned_to": ("Ada", ben.annotator)}
+    store.change_settings("words", lambda now: now.model_copy(update=plan))
+    drawing.draw(store, "words", "Ada")
+    for item in ("agreed", "people", "apart"):
+        store.apply("words", item, "Ada", [SentOperation(item, 1, 0, FinishItem())])
+    assert seen_by(store, "words", "Ada").record("words", "agreed").by(ben.annotator)
+    new = Record(item=Item(id="new", answer=ANSWER), annotations=(ben,))
+    store.import_records("words", [new])
+    assert not seen_by(store, "words", "Ada").record("words", "new").by(ben.annotator)
 
 
 def test_that_others_are_hidden_is_said_and_how_many_where_reviewers_may_see_them(
