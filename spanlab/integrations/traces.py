@@ -1,7 +1,8 @@
 """OpenTelemetry's traces, as exporters send them (OTLP over HTTP), into a dataset.
 
 A trace is read once its root and all parents of its spans are there, or once nothing more of it has
-come for a while: a service that another one calls has its root elsewhere. What comes later revises
+come for a while: a service that another one calls has its root elsewhere, and several runs are told
+apart once all is there. What comes later revises
 the items that it made, unless somebody has annotated or opened them. Parts wait in the database
 (see ``waiting``), so that servers may split a trace, and a part that comes twice counts once.
 Messages that instrumentations send as log events are joined to their spans; calls that came without
@@ -110,26 +111,32 @@ class TraceInbox:
             raise UsageError(f"no request of OTLP, such as {wanted}: {reason_of(error)}") from None
         if path == LOGS and not parts:  # exporters send none of this again
             raise NotOfferedError("logs are kept only if they hold messages of model calls")
-        return self._store_traces(self._waiting.add(parts))
+        return self._store_traces(self._waiting.add(parts), are_quiet=False)
 
     def settle(self, quiet: float | None = None) -> None:
         """Store the traces of which nothing has come for some seconds, ``settle`` by default."""
         try:
-            self._store_traces(self._waiting.quiet(self._settle if quiet is None else quiet))
+            names = self._waiting.quiet(self._settle if quiet is None else quiet)
+            self._store_traces(names, are_quiet=True)
         except StoreError as error:
             _LOG.warning("traces wait on: %s", error)
 
-    def _store_traces(self, names: Iterable[str]) -> tuple[int, str]:
+    def _store_traces(self, names: Iterable[str], *, are_quiet: bool) -> tuple[int, str]:
         """Store traces; reading takes its time, and holds up no other request.
 
-        Where the dataset or the database is away, traces go on waiting.
+        Traces of several runs wait until they are quiet: what is still on its way may be the step
+        that makes one of two. Where the dataset or the database is away, all go on waiting.
         """
         rejected, reason, empty, kept = 0, "", 0, 0
         for trace in filter(None, map(self._waiting.take, names)):
             items: Collection[str] | None = trace.items
+            waits = False
             try:
-                items, n_kept = self._store_records(trace, _records_of(trace.parts))
-                kept += n_kept
+                records = _records_of(trace.parts)
+                waits = len(records) > 1 and not are_quiet
+                if not waits:
+                    items, n_kept = self._store_records(trace, records)
+                    kept += n_kept
             except NoAnswer as error:  # a health check, a call that failed, or what else there is
                 empty, reason = empty + 1, reason or f"made no item: {error}"
                 _LOG.info("trace without an answer: %s", error)
@@ -139,7 +146,7 @@ class TraceInbox:
             except (InputError, ValueError, TypeError, AttributeError) as error:
                 rejected, reason = rejected + len(trace.parts), reason_of(error)
             finally:
-                self._waiting.finish(trace, items)
+                self._waiting.finish(trace, items, waits=waits)
         if empty and not rejected:
             return 0, f"{counted(empty, 'trace')} {reason}"
         if kept:

@@ -154,9 +154,14 @@ class WaitingTraces:
             came = [from_json(packed) for packed in connection.execute(rows).scalars()]
         return WaitingTrace(name, row.version, came, from_json(row.items), row.until is not None)
 
-    def finish(self, trace: WaitingTrace, items: Collection[str] | None) -> None:
-        """Give a trace back, with the ids of all items that it has made; None if it is unread."""
-        read = {"version_read": trace.version, "items": to_json(items).decode()}
+    def finish(
+        self, trace: WaitingTrace, items: Collection[str] | None, *, waits: bool = False
+    ) -> None:
+        """Give a trace back, with the ids of all items that it has made; None if it is unread.
+
+        One that ``waits`` is read again when it is quiet, and not before.
+        """
+        read = {"version_read": trace.version - waits, "items": to_json(items).decode()}
         values = {"until": None, **(read if items is not None else {})}
         own = update(traces).filter_by(dataset=self._dataset, trace=trace.name)
         with self._database.writing() as connection:

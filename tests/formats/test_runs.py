@@ -463,6 +463,40 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
         ],
         [ONE],
     ),
+    "texts of a few letters that a retriever found for several runs": (
+        [
+            ALL,
+            search(0, (0, 1), "By I. Holt"),
+            *[
+                call(
+                    f"llm{n}",
+                    "all",
+                    (2, 3 + n),
+                    ("system", "Use:\n[1] By I. Holt"),
+                    ("user", question),
+                    wrote=SAID[question],
+                )
+                for n, question in enumerate((BUILT, DESIGNED))
+            ],
+        ],
+        [item(BUILT, "By I. Holt"), item(DESIGNED, "By I. Holt")],
+    ),
+    "a call that is asked for more questions behind the answer": (
+        [
+            ALL,
+            asked(1, BUILT, (1, 2)),
+            call(
+                "llm2",
+                "all",
+                (3, 4),
+                ("user", BUILT),
+                ("assistant", SAID[BUILT]),
+                ("user", "### Task:\nSuggest 3-5 relevant follow-up questions."),
+                wrote='{"follow_ups": ["Who paid for it?"]}',
+            ),
+        ],
+        [item(BUILT)],
+    ),
     "turns of a chat": (
         [
             ALL,

@@ -198,6 +198,44 @@ def test_a_trace_becomes_an_answer_with_all_that_led_to_it(
     }
 
 
+def framed(given: dict[str, Any]) -> dict[str, Any]:
+    """Return a span as a row of Phoenix's frame."""
+    said = {each["key"]: next(iter(each["value"].values())) for each in given["attributes"]}
+    return {
+        "context.span_id": given["spanId"],
+        "context.trace_id": given["traceId"],
+        "name": given["name"],
+        "span_kind": said.pop("openinference.span.kind"),
+        "start_time": given["startTimeUnixNano"].zfill(4),
+        "end_time": given["endTimeUnixNano"].zfill(4),
+        **{f"attributes.{name}": held for name, held in said.items()},
+    }
+
+
+@pytest.mark.parametrize("orient", ["records", "index", "columns", "split"])
+def test_phoenixs_frame_is_read_however_pandas_wrote_it(tmp_path: Path, orient: str) -> None:
+    rows = [framed(each) for each in ALL]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    index = [row["context.span_id"] for row in rows]
+    cells = [[row.get(name) for name in names] for row in rows]
+    written: Any = {
+        "records": rows,
+        "index": dict(zip(index, rows, strict=True)),
+        "columns": {
+            name: dict(zip(index, column, strict=True))
+            for name, column in zip(names, zip(*cells, strict=True), strict=True)
+        },
+        "split": {"columns": names, "index": index, "data": cells},
+    }[orient]
+    path = tmp_path / "spans.json"
+    path.write_text(json.dumps(written))
+    assert detect(path) == "traces"
+    (record,) = read(path)
+    texts = [passage.text for passage in record.item.passages]
+    assert (record.item.question, record.item.answer) == ("Who built the tower?", ANSWER)
+    assert texts == [TOWER, CITY]
+
+
 def test_traces_of_one_file_are_told_apart(tmp_path: Path) -> None:
     other = span(9, "answer", {"openinference.span.kind": "LLM"}, trace="t2")
     said = {"gen_ai.prompt.0.content": "Why is it so?", "gen_ai.completion.0.content": "Because."}

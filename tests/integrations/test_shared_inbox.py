@@ -118,7 +118,7 @@ def test_what_a_server_had_stored_when_it_died_is_not_stored_again(
     one, other = (TraceInbox(store, "traced") for store in stores)
     monkeypatch.setattr(waiting, "_LEASE", 0.5)
 
-    def die(*_: object) -> None:
+    def die(*_: object, **__: object) -> None:
         raise StoreError("gone")
 
     with monkeypatch.context() as dying:

@@ -239,6 +239,27 @@ KIND = {"openinference__span__kind": "RETRIEVER"}
 FOUND = otlp("a3", "a1", 1, **KIND, retrieval__documents='["Built in 1889."]')
 
 
+def test_steps_that_come_before_what_joins_them_make_no_item(
+    store: Store, inbox: TraceInbox
+) -> None:
+    """Two calls look like two runs until the one comes that reads what both said."""
+    read = {"openinference__span__kind": "LLM"}
+    notes = ("Notes of A: it was begun in 1887.", "Notes of B: it was done in 1889.")
+    calls = [
+        otlp(f"b{n}", "b0", n, **read, input__value=f"Take notes of part {n}.", output__value=said)
+        for n, said in enumerate(notes, 1)
+    ]
+    asked = "\n".join((*notes, "Question: Who built it?"))
+    last = otlp("b3", "b0", 9, **read, input__value=asked, output__value="Eiffel did.")
+    for request in (otlp("b0", "", 0), *calls):
+        inbox.add(request)
+    assert store.datasets() == []
+    inbox.add(last)
+    inbox.settle(quiet=0)
+    (item,) = stored(store).values()
+    assert (item.id, item.question, item.answer) == ("a" * 32, "Who built it?", "Eiffel did.")
+
+
 def test_a_span_that_comes_late_revises_the_item(store: Store, inbox: TraceInbox) -> None:
     for request in (CALL, ROOT):
         inbox.add(request)

@@ -135,18 +135,27 @@ class _Texts:
             self._by_start.setdefault(text[:_START], []).append((text, owner))
 
     def inside(self, text: str, least: int = _LEAST) -> dict[str, list[_Name]]:
-        """Return the texts that are all of this one, or a part of so many bytes; and whose."""
+        """Return the texts that are all of this one or a line of it, or a part of so many bytes.
+
+        With each stands whose it is.
+        """
         text, inside = text.strip(), dict[str, list[_Name]]()
         starts = {text[at : at + _START] for at in range(max(1, len(text) - _START + 1))}
         for start in starts & self._by_start.keys():
             for known, owner in self._by_start[start]:
-                if known == text or (len(known.encode()) >= least and known in text):
+                is_long = len(known.encode()) >= least
+                if known == text or (known in text if is_long else _is_line(known, text)):
                     inside.setdefault(known, []).append(owner)
         return inside
 
     def owners(self, text: str, least: int = _LEAST) -> set[_Name]:
         """Return whose these texts are."""
         return {owner for owners in self.inside(text, least).values() for owner in owners}
+
+
+def _is_line(known: str, text: str) -> bool:
+    """Say whether a short text is all of a line, maybe behind a mark such as "[1]"."""
+    return re.search(rf"^\W*(?:\d+\W+)?{re.escape(known)}\W*$", text, re.MULTILINE) is not None
 
 
 class _Links:

@@ -161,8 +161,12 @@ def placed_spans(request: Any, shared: Mapping[str, Any] | None = None) -> Itera
 
 
 def _framed(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of Phoenix's frame that pandas wrote by its columns or its index."""
+    """Return the rows of Phoenix's frame that pandas wrote by its columns, its index, or split."""
     columns, rows = record.get("context.trace_id"), record
+    names, split = record.get("columns"), record.get("data")
+    if isinstance(names, list) and isinstance(split, list) and "context.trace_id" in names:
+        index = record.get("index") or range(len(split))
+        rows = {n: dict(zip(names, row, strict=True)) for n, row in zip(index, split, strict=True)}
     if isinstance(columns, dict):
         rows = {n: {c: cells.get(n) for c, cells in record.items()} for n in columns}
     if not all(isinstance(row, dict) and "context.trace_id" in row for row in rows.values()):
@@ -190,8 +194,8 @@ def _span(said: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
     inner = said.get("attributes")
     if isinstance(inner, dict) and {"span_kind", "trace_id"} <= inner.keys():  # Datadog's API
         said = inner
-    elif "context.trace_id" in said:  # a row of Phoenix's frame
-        said = {name: _parsed(value) for name, value in said.items()}
+    elif "context.trace_id" in said:  # a row of Phoenix's frame; inputs in JSON stay whole
+        said = {n: v if n.endswith(".value") else _parsed(v) for n, v in said.items()}
     trace, own, parent = (_id(_first(said, names)) for names in (_TRACE, _ID, _PARENT))
     if any(name in said for name in _LOGGED_AT):
         event = _event(said)

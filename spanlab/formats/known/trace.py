@@ -48,6 +48,13 @@ _INSTRUCTED: Final = re.compile(
     re.IGNORECASE,
 )
 
+# What programs ask a model about a chat behind its last turn.
+_AFTERWARDS: Final = re.compile(
+    r"\W*(?:task:?\s*)?(?:please )?(?:suggest|generate|write|create|give)\b.{0,60}"
+    r"\b(?:follow-?up questions|(?:title|tags|headline)\b.{0,60}\b(?:chat|conversation))",
+    re.IGNORECASE,
+)
+
 # What is kept of a trace in meta: what any span says, and what its calls say in sum.
 ABOUT: Final = ("model", "service", "session", "user", "environment", "tags")
 _SUMS: Final = ("input_tokens", "output_tokens", "cost")
@@ -239,8 +246,8 @@ class Trace:
 
     def _is_instructed_aside(self, span: Span) -> bool:
         """Say whether a call's instructions have it judge, title or route."""
-        said = (message.text for message in self.messages(span, read=True))
-        return _INSTRUCTED.match(next(said, "")) is not None
+        said = [message.text for message in self.messages(span, read=True)] or [""]
+        return bool(_INSTRUCTED.match(said[0]) or _AFTERWARDS.match(said[-1]))
 
     def path(self, span: Span) -> list[Span]:
         """Return the spans around one, the outermost first, and it itself."""
