@@ -82,6 +82,8 @@ def test_what_a_prompt_repeats_is_taken_out_with_its_mark() -> None:
 def test_a_long_prompt_is_read_in_a_time_that_grows_as_it_does() -> None:
     line = "text: context information, " * 40_000
     assert parts_of(f"{line}\n{'- ' * 10_000}\n\n{ASKED}").passages == ()
+    examples = "Q: What is Bern?\nA: A city.\n" * 20_000
+    assert parts_of(f"{examples}Context: {ONE}\nQ: {ASKED}") == ((ONE,), ASKED)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -195,7 +196,9 @@ def _labels(prompt: str) -> list[re.Match[str]]:
 
 
 def _next_label(prompt: str, at: int) -> int:
-    return next((label.start() for label in _labels(prompt) if label.start() >= at), len(prompt))
+    labels = _labels(prompt)
+    place = bisect_left(labels, at, key=re.Match.start)
+    return labels[place].start() if place < len(labels) else len(prompt)
 
 
 def _text_behind(prompt: str, label: re.Match[str]) -> str:

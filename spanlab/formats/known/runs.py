@@ -198,25 +198,14 @@ class _Links:
         self._first[self.of(other)] = self.of(one)
 
     def _join_beside(self, span: Span) -> None:
-        """Find whose a span beside runs is: what it found for a model's words goes on with them."""
+        """Find whose a span beside runs is, by what it was asked, and what it found."""
         is_model = self._trace.kind(span) == "model"
         asked = self._trace.asked_in(span) if is_model else told.asked_of(span)
-        said = self._said.inside(asked).values() if is_model or asked else ()
-        fed = {name for names in said for name in self._nearest(names, span)}
         for text in told.documents_of(span):
             self._found.add(text, span["id"])
-            for name in fed:
-                self._said.add(text, name)
         for message in self._trace.messages(span, read=False) if is_model else ():
             self._found.add(message.text, span["id"])
-        self.readers[span["id"]] = fed | self._asked.owners(_core(asked), _START)
-
-    def _nearest(self, names: Sequence[_Name], span: Span) -> list[_Name]:
-        """Return the part before a span that is closest to it: several runs may say the same."""
-        if len(names) < 2:
-            return list(names)
-        before = [name for name in names if self._parts[name].span["end"] <= span["start"]]
-        return [max(before, key=lambda name: self._closeness(name, span))] if before else []
+        self.readers[span["id"]] = self._asked.owners(_core(asked), _START)
 
     def _closeness(self, name: _Name, span: Span) -> tuple[int, int]:
         """Return how many spans are around both, and minus the time between them."""
@@ -268,14 +257,9 @@ class _Links:
 
         What several runs say, such as "I do not know", makes no run of them.
         """
-        readers = {span["id"]: span for spans in read_by.values() for span in spans}
         for name, spans in read_by.items():
             closest = [max(spans, key=lambda span: self._closeness(name, span))]
             for span in spans if len(read_by) == 1 else closest:
-                self._join(self._inside[span["id"]], name)
-        for span in readers.values() if len(read_by) > 1 else ():
-            givers = [name for name, spans in read_by.items() if span in spans]
-            for name in self._nearest(givers, span):
                 self._join(self._inside[span["id"]], name)
 
     def _join_around(self, beside: Iterable[Span]) -> None:
