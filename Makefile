@@ -28,16 +28,10 @@ test: $(FOR_TESTS)  ## all tests, on SQLite and PostgreSQL and in a real Chromiu
 	$(BIN)/pytest -n 4 $(ARGS)  # more than cores: many of them wait
 	@[ -e $(FOR_TORCH) ] || echo "not run: tests of checkpoints in PyTorch (make test-torch installs it, gigabytes)"
 
-# The rooms that are pure, the rules of check items and blindness, and the tests of what differs from
-# main; no test that starts a process, a browser or PostgreSQL (tests/conftest.py finds those).
-PURE := $(addprefix tests/,formats memory text storage/test_queues.py worklists/test_blind.py \
-  worklists/test_check_items.py worklists/test_sight.py) \
-  $(filter-out tests/test_guide.py,$(wildcard tests/test_*.py))
-TOUCHED = $(sort $(wildcard $(shell { git diff --name-only --merge-base main; git ls-files --others --exclude-standard; } \
-  2>/dev/null | sed -n 's,^spanlab/\([a-z_]*\)/.*,tests/\1,p; s,^\(tests/.*test_.*\.py\)$$,\1,p')))
-
-quick: $(FOR_TESTS)  ## within a minute: pure rooms and what was changed since main, no browser, server or PostgreSQL
-	$(BIN)/pytest -n 2 -m "not slow" $(PURE) $(TOUCHED) $(ARGS)
+# All but tests/full; of what runs on either database, SQLite. A test of it that takes longer than a
+# second, with half as much for a busy machine, fails.
+quick: $(FOR_TESTS)  ## the fast tier, in a minute and a half: every room, no browser, killed process or PostgreSQL
+	$(BIN)/pytest -n 3 --ignore tests/full -k "not postgresql" --most-seconds 1.5 $(ARGS)
 
 # Apart, as it brings a pytest of its own.
 mutate: $(FOR_TESTS)  ## changes by machine that no test notices, FILES="spanlab/measure/powered.py …", else what differs from main
@@ -46,7 +40,7 @@ mutate: $(FOR_TESTS)  ## changes by machine that no test notices, FILES="spanlab
 
 # Apart, as spaCy imports torch wherever it is installed: a second more for every process.
 test-torch: $(FOR_TORCH)  ## tests of checkpoints in PyTorch
-	$(BIN)/pytest tests/cli/test_trained_*.py $(ARGS)
+	$(BIN)/pytest tests/full/cli/test_trained_*.py $(ARGS)
 
 # By uv, as pip tries versions of so many packages for a quarter of an hour. Tests of the rest share
 # neither fixtures nor packages with these, and others' warnings are no faults of ours.
@@ -63,14 +57,14 @@ test-model: $(FOR_TESTS)  ## the detectors on a real model, MODEL=weights.gguf o
 # Each gets what the wheel requires from the registry: half a minute of a processor, some 800 MB.
 test-pythons: $(FOR_TESTS)  ## the wheel on every Python that pyenv has, or: PYTHONS="/usr/bin/python3.12 …"
 	@for python in $(PYTHONS); do echo "the wheel on $$python"; \
-	  SPANLAB_TEST_PYTHON=$$python $(BIN)/pytest tests/test_wheel.py $(ARGS) || exit 1; done
+	  SPANLAB_TEST_PYTHON=$$python $(BIN)/pytest tests/full/test_wheel.py $(ARGS) || exit 1; done
 
-check: $(FOR_TESTS)  ## formatting, lint, types, import contracts, unsafe calls, vulnerabilities
+check: $(FOR_TESTS)  ## formatting, lint, types, import contracts, unsafe calls, names, texts, vulnerabilities
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest tests/test_project.py -k "unsafe or layer"
+	$(BIN)/pytest tests/lint
 	@sh tests/audit.sh $(BIN)/pip-audit
 
 guide: $(FOR_TESTS)  ## the guide's generated parts anew, and the guide as a static site in build/guide
@@ -80,8 +74,8 @@ guide: $(FOR_TESTS)  ## the guide's generated parts anew, and the guide as a sta
 pictures: $(FOR_TESTS)  ## all pictures of README and guide anew, light and dark
 	sh tests/system_packages.sh
 	SPANLAB_PICTURES=$(CURDIR)/spanlab/guide/pictures \
-	  $(BIN)/pytest tests/browser/test_check.py tests/browser/test_pictures.py \
-	  tests/browser/test_optimise.py tests/browser/test_campaign_pictures.py
+	  $(BIN)/pytest tests/full/browser/test_check.py tests/full/browser/test_pictures.py \
+	  tests/full/browser/test_optimise.py tests/full/browser/test_campaign_pictures.py
 
 bench: $(FOR_TESTS)  ## print every figure that README and guide name
 	sh tests/system_packages.sh

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import gc
-import inspect
 import ipaddress
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from types import CodeType
-from typing import Any
 
 import hypothesis
 import pytest
@@ -67,12 +64,12 @@ sys.path[:0] = [str(_ROOT / "tests" / folder) for folder in ("model_server", "su
 # Processes that a test starts import its classes, whatever directory another test has worked in.
 sys.path.append(str(_ROOT))
 # What needs gigabytes that nobody gets unasked: `make test-torch` installs them.
-_TORCH = ["cli/test_trained_encoder.py", "cli/test_trained_questions.py"]
+_TORCH = ["full/cli/test_trained_encoder.py", "full/cli/test_trained_questions.py"]
 collect_ignore = [] if find_spec("torch") else _TORCH
 if "SPANLAB_PICTURES" not in os.environ:  # `make pictures`, of which `make release` is one step
-    collect_ignore += ["browser/test_pictures.py"]
+    collect_ignore += ["full/browser/test_pictures.py"]
 if "SPANLAB_TEST_PYTHON" not in os.environ:  # `make test-pythons`, which asks the registry
-    collect_ignore += ["test_wheel.py"]
+    collect_ignore += ["full/test_wheel.py"]
 collect_ignore += ["real_model"]  # `make test-model` runs these on a model that somebody has
 collect_ignore += ["peers"]  # nor these: `make test-peers` runs them in an environment of their own
 pytest_plugins = ["model_fixtures", "postgres"]
@@ -104,17 +101,6 @@ _IN_BROWSER = (
 )
 
 
-# Whoever calls one of these starts a process, a browser or PostgreSQL.
-_STARTERS = {
-    *("Fork", "Popen", "check_output", "create_subprocess_exec", "run_forked", "subprocess"),
-    *("chromium", "sync_playwright", "postgres", "Cluster"),
-}
-
-
-# What fixtures that serve either database are asked for where it is PostgreSQL.
-_POSTGRESQL = {"postgresql", "shared_settings"}
-
-
 class Scheduler(LoadFileScheduling):
     """Gives whole files to workers in order, those for the browser to every second one first.
 
@@ -125,7 +111,7 @@ class Scheduler(LoadFileScheduling):
     def _assign_work_unit(self, node: WorkerController) -> None:
         draws = int(node.gateway.id.removeprefix("gw")) % 2 == 0
         for file in self.workqueue:
-            if file.startswith("tests/browser/") == draws:
+            if file.startswith("tests/full/browser/") == draws:
                 self.workqueue.move_to_end(file, last=False)
                 break
         super()._assign_work_unit(node)
@@ -137,21 +123,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
     return Scheduler(config, log)
 
 
-@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with what takes longest, so that no worker is left with it in the end.
-
-    Those that start a process, a browser or PostgreSQL, by a fixture or themselves, are marked
-    where tests are chosen by marks: to look for them takes seconds.
-    """
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, so that no worker is left with it in the end."""
     items.sort(key=lambda item: _turn(item.path))
     for item in items:
         if "shared" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.needs_shared)
-    known: dict[object, bool] = {}
-    for item in items if config.option.markexpr else ():
-        if isinstance(item, pytest.Function) and _is_slow(item, known):
-            item.add_marker(pytest.mark.slow)
 
 
 def _turn(path: Path) -> tuple[int, int]:
@@ -160,39 +137,20 @@ def _turn(path: Path) -> tuple[int, int]:
     return (group, files.index(name)) if name in files else (2 if group else 0, len(files))
 
 
-def _is_slow(item: pytest.Function, known: dict[object, bool]) -> bool:
-    params = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    if any(isinstance(param, str) and param in _POSTGRESQL for param in params):
-        return True
-    fixtures = item._fixtureinfo.name2fixturedefs.values()
-    functions = [item.function, *(defined[-1].func for defined in fixtures)]
-    return any(_starts(function, known) for function in functions)
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Know ``--most-seconds``, which `make quick` holds tests to."""
+    parser.addoption("--most-seconds", type=float, help="of processor time that a test may take")
 
 
-def _starts(function: Callable[..., Any], known: dict[object, bool]) -> bool:
-    """Whether a function of the tests calls a starter, or another one of theirs that does."""
-    if function not in known:
-        known[function] = False  # where it calls itself
-        function, given = inspect.unwrap(function), function
-        code = getattr(function, "__code__", None)
-        if code is None or not code.co_filename.startswith(_TESTS):
-            return False
-        names = set(_names(code))
-        values = [function.__globals__.get(name) for name in names]
-        methods = [
-            each for value in values if inspect.isclass(value) for each in vars(value).values()
-        ]
-        known[given] = known[function] = bool(names & _STARTERS) or any(
-            _starts(each, known) for each in values + methods if inspect.isfunction(each)
-        )
-    return known[function]
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            yield from _names(inner)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Fail a test of the fast tier that takes longer: its place is tests/full."""
+    most, before = item.config.getoption("--most-seconds"), os.times()
+    result = yield
+    took = sum(os.times()[:4]) - sum(before[:4])  # also of processes that it has waited for
+    if most is not None and took > most:
+        pytest.fail(f"took {took:.1f} s of processor time: move it to tests/full", pytrace=False)
+    return result
 
 
 @pytest.hookimpl(wrapper=True)

@@ -2,7 +2,6 @@
 
 import importlib
 import pkgutil
-import subprocess
 import sys
 import warnings
 
@@ -42,20 +41,6 @@ def test_a_module_of_1_0_is_found_under_its_name_of_then(module: str) -> None:
     assert getattr(now, name) is found
     assert now.__spec__ is not None
     assert now.__spec__.name == found.__module__  # it can be loaded anew, and found in a pickle
-
-
-def test_a_fresh_process_imports_a_class_once_under_both_names() -> None:
-    code = (
-        "from spanlab.detectors.entry import DetectorEntry as a\n"
-        "from spanlab.detection.entry import DetectorEntry as b\n"
-        "import spanlab, spanlab.errors\n"
-        "assert a is b and callable(spanlab.detect)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "always", "-c", code], capture_output=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert b"spanlab.detectors.entry is called spanlab.detection.entry now" in done.stderr
 
 
 def test_no_room_takes_the_name_of_a_function() -> None:

@@ -23,7 +23,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 # Streamlit has no public names for its client of the provider, and for the cookies that `st.user`
-# is made of. `tests/browser/test_login.py` fails if these change.
+# is made of. `tests/full/browser/test_login.py` fails if these change.
 from streamlit.web.server.starlette.starlette_auth_routes import (
     _create_oauth_client as create_client,
 )

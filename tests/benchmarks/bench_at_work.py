@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / folder) for folder in ("browser", "support", "model_server")]
+sys.path[:0] = [str(ROOT / folder) for folder in ("full/browser", "support", "model_server")]
 
 from driving import Desk, long_record
 from playwright.sync_api import Page

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 sys.path[:0] = [
-    str(Path(__file__).resolve().parents[1] / folder) for folder in ("browser", "support")
+    str(Path(__file__).resolve().parents[1] / folder) for folder in ("full/browser", "support")
 ]
 
 from bench_processes import write

@@ -2,7 +2,7 @@
 
 Needs root, `ip` and PostgreSQL's programs. A number is for how many items, a second one for how
 many seconds the cable is pulled. The same with relays in place of hosts, on any machine, is a test:
-tests/jobs/test_cut_off.py.
+tests/full/jobs/test_cut_off.py.
 """
 
 from __future__ import annotations

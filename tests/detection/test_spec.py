@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -300,15 +298,6 @@ def test_a_damaged_configuration_names_file_and_field(
     with pytest.raises(InputError, match=message) as caught:
         EnsembleSpec.read(path)
     assert "mine.json" in str(caught.value)
-
-
-def test_naming_detectors_and_reading_specifications_loads_no_model_library() -> None:
-    code = (
-        "import sys; from spanlab.detection import entries, spec_of;"
-        "[spec_of(entry.name) for entry in entries()];"
-        "sys.exit(any(name in sys.modules for name in ('dspy', 'openai', 'spacy', 'numpy')))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_many_items_share_one_detector_at_once(

@@ -17,7 +17,7 @@ from spanlab.schema import AnnotatorKind, Record
 ROOT = Path(__file__).parents[2]
 # An environment of its own, as it wants other versions of what spanlab needs.
 PROGRAM = ROOT / ".venv" / "label-studio" / "bin" / "label-studio"
-PROJECT = ROOT / "tests" / "cli" / "label_studio"
+PROJECT = ROOT / "tests" / "full" / "cli" / "label_studio"
 TOKEN = "01234567" * 5
 MAIL = "mia@example.org"
 

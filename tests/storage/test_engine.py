@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from traceback import format_exception
@@ -79,17 +77,6 @@ def test_a_password_among_the_options_counts_and_is_hidden() -> None:
     )
     assert "secret" not in shown
     database.close()
-
-
-def test_a_missing_driver_names_the_extra_to_install() -> None:
-    code = (
-        "import sys; sys.modules['psycopg'] = None\n"
-        "from spanlab.storage.engine import Database\n"
-        "Database('postgresql://host/db')"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "UsageError: PostgreSQL needs the driver psycopg" in done.stderr
-    assert "pip install 'spanlab[postgres]'" in done.stderr
 
 
 def test_a_file_that_another_program_keeps_locked_is_said_to_be_so(

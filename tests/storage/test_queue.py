@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from random_queues import ask
 
 from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.oplog.operations import SentOperation, SetStatus
@@ -17,13 +16,6 @@ from spanlab.worklists import paging
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
-
-
-def test_queues_hold_what_sorting_all_records_gives_whatever_people_do(store: Store) -> None:
-    answers = list(ask(store, 0, n_changes=10, n_queries=5))
-    for question, expected, given in answers:
-        assert given == expected, question
-    assert sum(bool(expected) for _, expected, _ in answers) > len(answers) / 3
 
 
 def test_a_queue_without_items_has_no_pages(store: Store, record: MakeRecord) -> None:

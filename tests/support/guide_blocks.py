@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from typer.main import get_command
 
 from spanlab.base.guide import FOLDER, guide_pages
+from spanlab.cli.app import app
 
 TOPICS = [page.topic for page in guide_pages()]
 DEVELOPERS = FOLDER.with_name("developers")  # pages of the repository alone
@@ -47,6 +52,16 @@ def is_shown(shown: str, said: str) -> bool:
 def commands(topic: str) -> list[str]:
     """Return the lines of a page's blocks for a terminal."""
     return [line for block in blocks(topic, "sh") for line in block.splitlines()]
+
+
+def helps() -> Iterator[tuple[str, str]]:
+    """Yield every command by its name, such as `jobs`, and `jobs list`, with its help."""
+    group: Any = get_command(app)
+    for name in group.commands:
+        command = group.get_command(None, name)
+        yield name, command.help or ""
+        for inner, of in getattr(command, "commands", {}).items():
+            yield f"{name} {inner}", of.help or ""
 
 
 def is_ours(command: str) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
@@ -93,27 +91,6 @@ def test_a_writing_without_spaces_is_searched_as_well() -> None:
     texts = ["树木在北方生长。" * 60, "灯塔于1858年启用。", "树木在北方生长。" * 60]
     one = item(*texts, question="灯塔什么时候启用？")
     assert "灯塔于1858年启用。" in context(one, "given", 1000).text
-
-
-def test_the_same_pieces_are_chosen_in_every_process() -> None:
-    """The cache of answers is asked by the prompt's letters."""
-    program = (
-        "from tests_of_context import FACT, FILLER, context, item\n"
-        "texts = [f'{FILLER} {n} {FACT[:n]}' for n in range(30)]\n"
-        "print(hash(FACT), context(item(*texts), 'given', 4000).passages)\n"
-    ).replace("tests_of_context", "test_context")
-    path = f"import sys; sys.path.insert(0, {str(__file__).rpartition('/')[0]!r})\n"
-    told = set()
-    for _ in range(3):
-        done = subprocess.run(
-            [sys.executable, "-c", path + program],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=120,
-        )
-        told.add(done.stdout.split(maxsplit=1)[1])
-    assert len(told) == 1
 
 
 @given(

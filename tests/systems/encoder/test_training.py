@@ -1,4 +1,4 @@
-"""Labels of tokens, by hand; training itself needs torch (tests/cli/test_trained_encoder.py)."""
+"""Labels of tokens, by hand. Training needs torch: tests/full/cli/test_trained_encoder.py."""
 
 from __future__ import annotations
 

@@ -1,0 +1,5 @@
+"""Detectors on the scripted server."""
+
+from detector_fixtures import make, settings
+
+__all__ = ["make", "settings"]

@@ -1,0 +1,74 @@
+"""Fixtures of the page tests: an annotation database of their own, and pages that run on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit import config
+from streamlit.components.v2 import manifest_scanner
+from streamlit.testing.v1 import AppTest
+
+from spanlab import doors
+from spanlab.base.settings import Settings
+from spanlab.jobs import worker
+from spanlab.storage import Store
+
+
+@pytest.fixture(scope="package", autouse=True)
+def components() -> Iterator[None]:
+    """Look once for components in installed packages, which Streamlit does for each AppTest."""
+    found = manifest_scanner.scan_component_manifests()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", lambda: found)
+        yield
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    """The database that the pages of this test open, opened beside them."""
+    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("SPANLAB_DATABASE_URL", raising=False)
+    with Store.open() as store:
+        yield store
+    st.cache_resource.clear()
+
+
+@pytest.fixture(autouse=True)
+def address() -> Iterator[None]:
+    """Listen where `spanlab serve` does: on this machine alone."""
+    config.set_option("server.address", "127.0.0.1")
+    yield
+    config.set_option("server.address", None)
+
+
+@pytest.fixture
+def open_page(store: Store) -> Callable[..., AppTest]:
+    """Run a page by its path, at the place that query parameters say."""
+
+    def run(name: str, **query: str) -> AppTest:
+        place = next(page.place for page in doors.pages() if page.title.lower() == name)
+        app = AppTest.from_string(
+            f"from pkgutil import resolve_name\nresolve_name({place!r})()", default_timeout=30
+        )
+        app.query_params.update(query)
+        return app.run()
+
+    return run
+
+
+@pytest.fixture
+def working(store: Store) -> Iterator[None]:
+    """A worker on this test's jobs.
+
+    It is started in a thread, as the app does: browser tests leave an event loop in this one.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(worker.start, Settings.read(), worker.WorkerRole("test")).result()
+        try:
+            yield
+        finally:
+            thread.submit(worker.stop).result()
