@@ -234,7 +234,8 @@ def read_plan(path: Path, output: Path, overrides: Mapping[str, Any]) -> BenchPl
         overrides: further fields, which count over the plan's.
 
     Raises:
-        UsageError: it cannot be read, or something in it is wrong; names the field.
+        InputError: it cannot be read.
+        UsageError: something in it is wrong; names the field.
     """
     check_file(path)
     try:

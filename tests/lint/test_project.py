@@ -224,3 +224,12 @@ def test_a_new_room_is_refused_until_it_has_its_layer(
     )
     assert found.returncode == 1
     assert says in found.stdout
+
+
+def test_every_room_has_tests_in_the_fast_tier() -> None:
+    """But those of texts alone: what is said there is looked at by tests/lint."""
+    rooms = {path.parent.name for path in (ROOT / "spanlab").glob("*/__init__.py")}
+    tested = {
+        path.relative_to(ROOT / "tests").parts[0] for path in ROOT.glob("tests/*/**/test_*.py")
+    }
+    assert rooms - tested == set()

@@ -182,7 +182,7 @@ def test_items_come_by_disagreement(store: Store) -> None:
 def test_the_command_prints_the_agreement_of_people_and_detectors(
     tmp_path: Path,
 ) -> None:
-    """Ann and Ben mark 0-4 and 2-6 of ten characters: alpha is 5/24, as in tests/test_agreement."""
+    """Ann and Ben mark 0-4 and 2-6 of ten characters: alpha is 5/24, as in test_agreement."""
     environment = {"SPANLAB_HOME": str(tmp_path / "home")}
     one = record("a", "en", says("Ann", (0, 4)), says("Ben", (2, 6)))
     with mock.patch.dict(os.environ, environment), Store.open() as store:

@@ -3,60 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import closing, suppress
 from itertools import repeat
 from typing import Any
 
 import pytest
+from hostile_server import HEAD, TALL, Body, body, serving
 from pdf_files import pdf
 from wire import HOSTILE, MIB, wire
 
-from spanlab.base import processes
 from spanlab.base.errors import PageError
-from spanlab.search import page_text
 from spanlab.search.html import decode_page
 from spanlab.search.page_text import read_page
 from spanlab.search.pages import PageReader, WebPage
 
-Body = bytes | Iterable[bytes]
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n"
-TALL = b"<p>The tower is tall.</p>"
 BIG = 4 * 2**20
-
-
-@asynccontextmanager
-async def serving(sent: Body) -> AsyncIterator[tuple[PageReader, str, list[str]]]:
-    """Serve these very bytes; gives what reads them, the address and what was asked for."""
-    asked: list[str] = []
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        path = (await reader.readuntil(b"\r\n\r\n")).split()[1].decode()
-        asked.append(path)
-        missing = b"HTTP/1.1 404 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-        pieces = [missing] if path == "/robots.txt" else [sent] if isinstance(sent, bytes) else sent
-        try:
-            for piece in pieces:
-                writer.write(piece)
-                await writer.drain()
-        except ConnectionError:
-            pass  # the reader has had enough
-        finally:
-            writer.close()
-
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    async with server:
-        allowed = frozenset([f"127.0.0.1:{port}"])
-        yield (
-            PageReader(allowed=allowed, pause=0.0, seconds=20.0),
-            f"http://127.0.0.1:{port}/",
-            asked,
-        )
 
 
 def read(sent: Body) -> WebPage:
@@ -67,11 +31,6 @@ def read(sent: Body) -> WebPage:
             return found
 
     return asyncio.run(reading())
-
-
-def body(data: bytes, kind: bytes = b"text/html") -> bytes:
-    head = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: %b\r\nContent-Length: %d\r\n\r\n"
-    return head % (kind, len(data)) + data
 
 
 DRAWN = b"BT /F1 12 Tf 72 700 Td (The tower is tall.) Tj ET"
@@ -232,35 +191,6 @@ def test_without_the_extra_pages_are_read_and_a_pdf_names_it(
     assert read_page(TALL, "text/html").text == "The tower is tall."
     with pytest.raises(PageError, match=r"a PDF needs pypdf: pip install 'spanlab\[web\]'"):
         read_page(pdf(DRAWN), "text/html")
-
-
-ATTRIBUTES = b"<p " + b" ".join(b"a%d=b" % number for number in range(400_000)) + b">tall</p>"
-
-
-def test_pages_that_keep_a_reader_busy_fail_with_the_reason_and_all_others_are_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """There are more of them than processes to read with."""
-    monkeypatch.setattr(page_text, "_SECONDS", 1.0)
-    monkeypatch.setattr(processes, "_CLOCK", 60)  # on a busy machine a second of it takes a while
-    more = min(4, os.cpu_count() or 1) + 1
-
-    async def reading() -> list[WebPage | BaseException]:
-        async with (
-            serving(body(ATTRIBUTES)) as (busy, url, _),
-            serving(body(TALL)) as (calm, at, _),
-        ):
-            hostile = [asyncio.create_task(busy.read(f"{url}{n}")) for n in range(more)]
-            beside = [calm.read(f"{at}{n}") for n in range(3)]
-            return await asyncio.gather(*hostile, *beside, return_exceptions=True)
-
-    *refused, first, second, third = asyncio.run(reading())
-    assert {str(each).partition(" ")[2] for each in refused} == {
-        "sent something unreadable: it takes more than 1 s of processor time"
-    }
-    for page in (first, second, third):
-        assert isinstance(page, WebPage)
-        assert page.text == "The tower is tall."
 
 
 @pytest.mark.parametrize("name", [b"punycode", b"utf-7", b"unicode_escape", b"idna", b"x-bad"])

@@ -15,7 +15,7 @@ from spanlab.formats import read, write
 from spanlab.output.csv_text import as_written, unguarded, write_rows
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span
 
-PACKAGE = Path(__file__).parent.parent / "spanlab"
+PACKAGE = Path(__file__).parents[2] / "spanlab"
 FORMULAS = [
     *(
         "=1+1",

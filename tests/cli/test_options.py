@@ -25,7 +25,7 @@ from spanlab.formats import recipes
 from spanlab.models import Meter
 from spanlab.schema.usage import Budget, Usage
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 MODELS: tuple[type[OptionModel], ...] = (RunOptions, SearchOptions, ImportOptions, ExportChoice)
 
 

@@ -132,7 +132,7 @@ def test_it_runs_as_a_process_of_its_own_and_logs(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     command = [
         sys.executable,
-        str(Path(__file__).parents[1] / "model_server" / "serve.py"),
+        str(Path(__file__).parents[2] / "model_server" / "serve.py"),
         "--log",
         str(log),
     ]
