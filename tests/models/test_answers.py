@@ -20,13 +20,9 @@ from spanlab.models.cache import answer_file
 from spanlab.schema.usage import Usage
 from spanlab.testing import ModelServer, ScriptedReply, fail, in_turn, say
 
+pytestmark = pytest.mark.usefixtures("four")
+
 Choose = Callable[..., ModelChoice]
-
-
-@pytest.fixture(autouse=True)
-def four(model_server: ModelServer) -> None:
-    """The model says 4."""
-    model_server.script(lambda ask: marked("4"))
 
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["thread", "loop"])

@@ -20,13 +20,9 @@ from spanlab.models.building import endpoint_client
 from spanlab.schema.usage import Usage
 from spanlab.testing import ModelServer, ScriptedReply, fail, in_turn, say
 
+pytestmark = pytest.mark.usefixtures("four")
+
 Choose = Callable[..., ModelChoice]
-
-
-@pytest.fixture(autouse=True)
-def four(model_server: ModelServer) -> None:
-    """The model says 4."""
-    model_server.script(lambda ask: marked("4"))
 
 
 def test_a_model_is_asked_under_its_own_name_with_its_options(

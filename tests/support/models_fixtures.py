@@ -7,11 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from model_task import marked
 
 from spanlab.models import ModelChoice
 from spanlab.testing import ModelServer
 
 Choose = Callable[..., ModelChoice]
+
+
+@pytest.fixture
+def four(model_server: ModelServer) -> None:
+    """The model says 4."""
+    model_server.script(lambda ask: marked("4"))
 
 
 @pytest.fixture

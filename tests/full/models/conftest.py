@@ -1,5 +1,5 @@
 """Choices of the scripted model."""
 
-from models_fixtures import cache, choose
+from models_fixtures import cache, choose, four
 
-__all__ = ["cache", "choose"]
+__all__ = ["cache", "choose", "four"]

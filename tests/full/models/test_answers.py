@@ -10,12 +10,15 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from model_task import Task
 
 from spanlab.models import Meter, ModelChoice
 from spanlab.models.cache import answer_file
 from spanlab.schema.usage import Usage
 from spanlab.testing import ModelServer
+
+pytestmark = pytest.mark.usefixtures("four")
 
 Choose = Callable[..., ModelChoice]
 

@@ -10,10 +10,13 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from model_task import Task, marked
 
 from spanlab.models import Meter, ModelChoice
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply
+
+pytestmark = pytest.mark.usefixtures("four")
 
 Choose = Callable[..., ModelChoice]
 
