@@ -169,6 +169,8 @@ class TraceInbox:
             for name in own.copy():
                 old, others = there[name], (item for n, item in new.items() if n not in own)
                 item = new.get(name) or next(others, old)
+                if item is old and old is not None:
+                    _LOG.warning("item %s stays: later spans made its run a part of another", name)
                 if old is None or item is None or item == old or self._is_revised(name, item):
                     if item is not None:  # what somebody removed does not come back
                         new.pop(item.id, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Iterator
 from itertools import zip_longest
@@ -258,6 +259,32 @@ def test_steps_that_come_before_what_joins_them_make_no_item(
     inbox.settle(quiet=0)
     (item,) = stored(store).values()
     assert (item.id, item.question, item.answer) == ("a" * 32, "Who built it?", "Eiffel did.")
+
+
+def test_an_item_whose_run_became_a_step_stays_with_a_remark(
+    store: Store,
+    inbox: TraceInbox,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = logging.Logger("inbox")  # of its own, as servers of other tests change the common one
+    log.addHandler(caplog.handler)
+    monkeypatch.setattr(traces, "_LOG", log)
+    read = {"openinference__span__kind": "LLM"}
+    notes = ("Notes: begun in 1887.", "Notes: done in May 1889.")
+    calls = [
+        otlp(f"c{n}", "c0", n, **read, input__value=f"Take notes of part {n}.", output__value=said)
+        for n, said in enumerate(notes, 1)
+    ]
+    for request in (otlp("c0", "", 0), *calls):
+        inbox.add(request)
+    inbox.settle(quiet=0)
+    assert [item.answer for item in stored(store).values()] == [*notes]
+    asked = f"{notes[0]} Indeed.\n{notes[1]}\nQuestion: When was it done?"
+    inbox.add(otlp("c3", "c0", 9, **read, input__value=asked, output__value="In 1889."))
+    inbox.settle(quiet=0)
+    assert sorted(item.answer for item in stored(store).values()) == ["In 1889.", notes[1]]
+    assert f"item {'a' * 32}-2 stays" in caplog.text
 
 
 def test_a_span_that_comes_late_revises_the_item(store: Store, inbox: TraceInbox) -> None:
