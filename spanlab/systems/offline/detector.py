@@ -12,7 +12,8 @@ Each step is a module of its own:
 3. ``alignment`` finds shared runs, covering sentences, and what stands in the same *slot*.
 4. ``features`` and ``neighbours`` describe each word by all of that, its shape and position.
 5. ``model`` and ``raters`` estimate the share of annotators that mark a word, by boosted trees.
-   Answers without passages have trees of their own. ``training`` and ``learners`` make them.
+   Answers without passages have trees of their own, and small neural networks. ``training`` and
+   ``learners`` make them.
 6. ``fit`` corrects the estimate by what ``fitting`` learnt from reviews of a dataset, if anything.
 7. ``spans`` joins words; what a passage has word for word is not doubted.
 8. ``code`` compares commands, options and names in code with what passages show of them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,10 +12,13 @@ from numpy.typing import NDArray
 
 from spanlab.base.errors import missing_package
 from spanlab.systems.offline.links import Column
-from spanlab.systems.offline.raters import TrainingRows, TreeRater
+from spanlab.systems.offline.raters import NetRater, TrainingRows, TreeRater, standardised
 
 if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingRegressor
+
+
+_LEAST_SCALE = 0.001  # added to standard deviations, of which some are 0
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,19 @@ class BoostingSettings:
     least_words: int = 40
     ridge: float = 5.0
     features: float = 0.25
+
+
+@dataclass(frozen=True)
+class NetSettings:
+    """Settings of the networks: how many, with how many units each, on at most so many words."""
+
+    count: int = 4
+    units: int = 24
+    epochs: int = 30
+    rate: float = 0.001
+    batch: int = 256
+    ridge: float = 3.0
+    most_words: int = 60_000
 
 
 def boost(
@@ -67,6 +84,52 @@ def fit(rows: TrainingRows, how: BoostingSettings, seed: int) -> HistGradientBoo
     with threadpool_limits(limits=1):
         model.fit(rows.table, rows.target, rows.weight)
     return model
+
+
+def perceptrons(rows: TrainingRows, how: NetSettings, seed: int) -> NetRater:
+    """Fit networks to words drawn by their weights, and return their average as one network.
+
+    The same ``seed`` gives the same networks.
+
+    Raises:
+        UsageError: scikit-learn is not installed.
+    """
+    try:
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.neural_network import MLPRegressor
+        from threadpoolctl import threadpool_limits
+    except ImportError as error:
+        raise missing_package("training", "scikit-learn", "train") from error
+    chances = rows.weight / rows.weight.sum()
+    mean = np.average(rows.table, axis=0, weights=chances).astype(np.float32)
+    scale = rows.table.std(axis=0) + np.float32(_LEAST_SCALE)
+    table = standardised(rows.table, mean, scale)
+    models = []
+    for number in range(seed, seed + how.count):
+        size = min(len(chances), how.most_words)
+        drawn = np.random.default_rng(number).choice(len(chances), size, p=chances)
+        model = MLPRegressor(
+            hidden_layer_sizes=(how.units,),
+            alpha=how.ridge,
+            max_iter=how.epochs,
+            learning_rate_init=how.rate,
+            batch_size=min(how.batch, size),
+            random_state=number,
+        )
+        with threadpool_limits(limits=1), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # as many epochs as are asked for
+            model.fit(table[drawn], rows.target[drawn])
+        models.append(model)
+    return NetRater(
+        names=rows.names,
+        mean=mean,
+        scale=scale,
+        weights=np.concatenate([model.coefs_[0] for model in models], axis=1).astype(np.float32),
+        bias=np.concatenate([model.intercepts_[0] for model in models]).astype(np.float32),
+        output=np.concatenate([model.coefs_[1][:, 0] for model in models]).astype(np.float32)
+        / np.float32(how.count),
+        base=np.array([np.mean([model.intercepts_[1] for model in models])], dtype=np.float32),
+    )
 
 
 def export(models: list[HistGradientBoostingRegressor], names: tuple[str, ...]) -> TreeRater:

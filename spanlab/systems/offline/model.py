@@ -21,7 +21,7 @@ from spanlab.formats.files import check_file
 from spanlab.systems.offline.features import AnswerFeatures
 from spanlab.systems.offline.lexicon import EMPTY, Lexicon, WordBackground
 from spanlab.systems.offline.links import Column
-from spanlab.systems.offline.raters import TreeRater
+from spanlab.systems.offline.raters import NetRater, TreeRater
 
 FORMAT = "spanlab-offline"
 SHIPPED = Path(__file__).with_name("model.npz")
@@ -39,6 +39,33 @@ class WordProbabilities(NamedTuple):
     anyone: Column
 
 
+class MixedRater(NamedTuple):
+    """Trees, and networks that learnt the same number, if any; what they say is averaged."""
+
+    trees: TreeRater
+    nets: NetRater | None = None
+
+    def predict(self, table: NDArray[np.float32], names: tuple[str, ...]) -> Column:
+        """Return one number per row of ``table``, not clipped; ``names`` are its columns."""
+        said = self.trees.predict(table, names)
+        return said if self.nets is None else (said + self.nets.predict(table, names)) / 2
+
+    def arrays(self, prefix: str) -> dict[str, NDArray[np.generic]]:
+        """Return trees and networks as named arrays for a file."""
+        return self.trees.arrays(prefix) | (self.nets.arrays(f"{prefix}.nets") if self.nets else {})
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> MixedRater:
+        """Build both from the result of ``arrays``.
+
+        Raises:
+            InputError: something is missing or damaged.
+        """
+        nets = f"{prefix}.nets"
+        has_nets = any(name.startswith(f"{nets}.") for name in arrays)
+        return cls(TreeRater.of(arrays, prefix), NetRater.of(arrays, nets) if has_nets else None)
+
+
 @dataclass(frozen=True)
 class ModeRaters:
     """The models of one mode, with passages or without.
@@ -46,8 +73,8 @@ class ModeRaters:
     ``share`` and ``anyone`` each learnt one number of ``WordProbabilities``.
     """
 
-    share: TreeRater
-    anyone: TreeRater
+    share: MixedRater
+    anyone: MixedRater
 
     def rate(self, described: AnswerFeatures) -> WordProbabilities:
         """Rate each word of an answer."""
@@ -70,8 +97,7 @@ class ModeRaters:
             InputError: something is missing or damaged.
         """
         return cls(
-            TreeRater.of(arrays, f"{prefix}.share"),
-            TreeRater.of(arrays, f"{prefix}.anyone"),
+            MixedRater.of(arrays, f"{prefix}.share"), MixedRater.of(arrays, f"{prefix}.anyone")
         )
 
 

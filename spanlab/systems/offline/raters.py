@@ -1,4 +1,4 @@
-"""What rates words, as plain arrays: trees, in numpy."""
+"""What rates words, as plain arrays: trees and small neural networks, in numpy."""
 
 from __future__ import annotations
 
@@ -98,6 +98,72 @@ class TreeRater:
         if not sound:
             raise InputError("the model file's trees are damaged", field=prefix)
         return cls(names=names, **fields)
+
+
+_NET_FIELDS = {
+    "mean": np.float32, "scale": np.float32, "weights": np.float32, "bias": np.float32,
+    "output": np.float32, "base": np.float32,
+}  # fmt: skip
+FARTHEST = 4.0  # standard deviations: what a network takes of a feature at most
+
+
+@dataclass(frozen=True)
+class NetRater:
+    """A layer of rectified linear units over standardised features, and their weighted sum.
+
+    ``mean`` and ``scale`` are of the columns; ``weights`` are columns × units, ``bias`` and
+    ``output`` one number a unit, ``base`` a constant. Several networks are one that has all units.
+    """
+
+    names: tuple[str, ...]
+    mean: NDArray[np.float32]
+    scale: NDArray[np.float32]
+    weights: NDArray[np.float32]
+    bias: NDArray[np.float32]
+    output: NDArray[np.float32]
+    base: NDArray[np.float32]
+
+    def predict(self, table: NDArray[np.float32], names: tuple[str, ...]) -> NDArray[np.float64]:
+        """Return one number per row of ``table``, not clipped; ``names`` are its columns.
+
+        Raises:
+            InputError: a column that the network asks for is missing.
+        """
+        seen = standardised(table[:, columns(self.names, names)], self.mean, self.scale)
+        units = np.maximum(seen @ self.weights + self.bias, 0)
+        return np.asarray(units @ self.output + self.base[0], dtype=np.float64)
+
+    def arrays(self, prefix: str) -> dict[str, NDArray[np.generic]]:
+        """Return the network as named arrays for a file."""
+        return arrays_of(self, prefix, _NET_FIELDS)
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> NetRater:
+        """Build a network from the result of ``arrays``, checked so that all shapes fit.
+
+        Raises:
+            InputError: an array is missing, of another type or shape, or not finite.
+        """
+        fields, names = stored(arrays, prefix, _NET_FIELDS, "networks")
+        units = len(np.atleast_1d(fields["bias"]))
+        shapes = {"mean": (len(names),), "scale": (len(names),), "weights": (len(names), units)}
+        shapes |= {"bias": (units,), "output": (units,), "base": (1,)}
+        sound = all(
+            fields[field].dtype == kind
+            and fields[field].shape == shapes[field]
+            and bool(np.isfinite(fields[field]).all())
+            for field, kind in _NET_FIELDS.items()
+        ) and bool(np.all(fields["scale"] > 0))
+        if not sound:
+            raise InputError("the model file's networks are damaged", field=prefix)
+        return cls(names=names, **fields)
+
+
+def standardised(
+    table: NDArray[np.float32], mean: NDArray[np.float32], scale: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return columns as standard deviations from their mean, within ``FARTHEST``."""
+    return np.asarray(np.clip((table - mean) / scale, -FARTHEST, FARTHEST), dtype=np.float32)
 
 
 def _are_trees(roots: NDArray[np.int32], asks: NDArray[np.bool_], child: NDArray[np.int32]) -> bool:

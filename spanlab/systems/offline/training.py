@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from spanlab.base.errors import InputError
 from spanlab.schema import Item, Record, answer_hash
 from spanlab.systems.offline.features import AnswerFeatures, describe, question_of
-from spanlab.systems.offline.learners import BoostingSettings, boost
+from spanlab.systems.offline.learners import BoostingSettings, NetSettings, boost, perceptrons
 from spanlab.systems.offline.lexicon import WordBackground, WordCounter, gather
 from spanlab.systems.offline.links import Column
-from spanlab.systems.offline.model import ModeRaters, OfflineModel
+from spanlab.systems.offline.model import MixedRater, ModeRaters, OfflineModel
 from spanlab.systems.offline.passages import read_passages
 from spanlab.systems.offline.raters import TrainingRows
 from spanlab.systems.offline.synthetic import SyntheticAnswer, paraphrases, verbatim
@@ -119,6 +119,7 @@ class TrainingRecipe:
     """
 
     boosting: BoostingSettings = field(default_factory=BoostingSettings)
+    nets: NetSettings = field(default_factory=NetSettings)
     verbatim: float = 0.03
     paraphrase: float = 0.065
     seed: int = 0
@@ -172,9 +173,13 @@ def train_offline(
         on_progress("reading", number, len(labelled))
     trainer = _ModelTrainer(recipe, on_progress)
     learnt_from = frozenset(answer_hash(one.item) for one in labelled)
-    return OfflineModel(
-        trainer.raters(given), trainer.raters(alone), reader.background, learnt_from
+    # Beside passages, networks would gain on some kinds of answers and lose on others, and doubt
+    # what one of many passages says.
+    beside, by_itself = (
+        trainer.raters(given, with_nets=False),
+        trainer.raters(alone, with_nets=True),
     )
+    return OfflineModel(beside, by_itself, reader.background, learnt_from)
 
 
 class LabelledItem(NamedTuple):
@@ -231,18 +236,19 @@ class _ModelTrainer:
     on_progress: Progress
     done: int = 0
 
-    def raters(self, examples: Sequence[_Example]) -> ModeRaters:
+    def raters(self, examples: Sequence[_Example], *, with_nets: bool) -> ModeRaters:
         """Train the models of one mode."""
         filled = [example for example in examples if len(example.share)]
         if not filled:
             raise InputError("too little to learn from", expected="answers with words in them")
         shares = _rows(filled, [example.share for example in filled])
         anyone = _rows(filled, [example.anyone for example in filled])
-        boosting, seed = self.recipe.boosting, self.recipe.seed
-        return ModeRaters(
-            boost(shares, boosting, seed, self._on_model),
-            boost(anyone, boosting, seed, self._on_model),
-        )
+        return ModeRaters(self._learn(shares, with_nets), self._learn(anyone, with_nets))
+
+    def _learn(self, rows: TrainingRows, with_nets: bool) -> MixedRater:
+        recipe = self.recipe
+        trees = boost(rows, recipe.boosting, recipe.seed, self._on_model)
+        return MixedRater(trees, perceptrons(rows, recipe.nets, recipe.seed) if with_nets else None)
 
     def _on_model(self) -> None:
         self.done += 1

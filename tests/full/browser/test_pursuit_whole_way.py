@@ -101,8 +101,14 @@ def choose_detector(desk: Desk, place: str, detector: str) -> None:
     page = desk.page
     page.goto(desk.server.url().partition("?")[0] + place)
     open_detectors(page)
-    page.get_by_text(detector, exact=True).first.click()
-    page.get_by_text(f"Options of {detector}").click()
+    options = page.get_by_text(f"Options of {detector}")
+    for _ in range(3):  # as with Start: what is drawn anew just then misses the press
+        idle(page)
+        page.get_by_text(detector, exact=True).first.click()
+        with suppress(TooLate):
+            options.wait_for(timeout=15_000)
+            break
+    options.click()
     choose(page, "Claims", "answer")
 
 

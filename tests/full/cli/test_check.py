@@ -149,7 +149,7 @@ def test_a_model_may_judge_it(spanlab: Run, passage: Path, model_server: ModelSe
         (("An answer.", "--passage", "picture.png"), "picture.png: neither PDF nor UTF-8 text"),
         (("An answer.", "--passage", "scan.pdf"), "scan.pdf: this PDF has no text"),
         (("An answer.", "--lang", "not a tag"), "lang"),
-        (("An answer.", "--detector", "offline", "--detector", "ucsc"), "one --detector"),
+        (("An answer.", "--detector", "offline", "--detector", "ucsc"), "one detector"),
     ],
 )
 def test_what_cannot_be_checked_is_refused(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,13 +17,14 @@ from numpy.typing import NDArray
 from spanlab.base.errors import InputError
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
 from spanlab.systems.offline.detector import OfflineDetector
-from spanlab.systems.offline.learners import BoostingSettings, export, fit
+from spanlab.systems.offline.learners import BoostingSettings, NetSettings, export, fit, perceptrons
 from spanlab.systems.offline.model import SHIPPED, digest, load, parse
 from spanlab.systems.offline.own_labels import ModelCard
 from spanlab.systems.offline.raters import TrainingRows
 from spanlab.systems.offline.training import TrainingRecipe, folds, subjects, train_offline
 
-SMALL = TrainingRecipe(BoostingSettings(bags=2, trees=5, least_words=5))
+NETS = NetSettings(count=2, units=3, epochs=3)
+SMALL = TrainingRecipe(BoostingSettings(bags=2, trees=5, least_words=5), NETS)
 PLACES = ("Skagen", "Gedser", "Ribe", "Esbjerg", "Odense", "Viborg", "Randers", "Horsens", "Vejle")
 
 
@@ -79,6 +82,25 @@ def test_trees_give_what_scikit_learn_gives(leaves: int) -> None:
     shuffled = (5, 3, 0, 1, 2, 4)  # columns are found by name
     names = tuple(rows.names[at] for at in shuffled)
     assert np.abs(trees.predict(table[:, shuffled], names) - expected).max() < 1e-9
+
+
+def test_networks_give_the_mean_of_what_scikit_learns_give() -> None:
+    rng = np.random.default_rng(7)
+    table = rng.normal(3, 2, size=(500, 4)).astype(np.float32)
+    table[:, 3] = 1  # a column that never varies
+    table[0, 0] = 1e6  # and one value that is far from all others
+    target = np.clip(table[:, 1] / 5, 0, 1).astype(np.float64)
+    weight = np.linspace(1, 2, 500)
+    rows = TrainingRows(tuple("abcd"), table, target, weight, np.arange(500))
+    how = NetSettings(count=3, units=8, epochs=100, rate=0.01, ridge=0.01)
+    each = [perceptrons(rows, replace(how, count=1), seed) for seed in (4, 5, 6)]
+    expected = np.mean([one.predict(table, rows.names) for one in each], axis=0)
+    nets = perceptrons(rows, how, 4)
+    shuffled = (2, 0, 3, 1)  # columns are found by name
+    names = tuple(rows.names[at] for at in shuffled)
+    assert nets.predict(table[:, shuffled], names) == pytest.approx(expected, abs=1e-5)
+    assert np.corrcoef(expected, target)[0, 1] > 0.9
+    assert not nets.predict(table[:0], rows.names).size
 
 
 def test_trees_that_ask_nothing_give_the_mean_everywhere() -> None:
@@ -227,3 +249,25 @@ def test_a_damaged_tree_is_refused(
     np.savez(tmp_path / "m.npz", **arrays)
     with pytest.raises(InputError, match="damaged"):
         parse((tmp_path / "m.npz").read_bytes(), "m.npz")
+
+
+@pytest.mark.parametrize(
+    ("field", "damage"),
+    [
+        pytest.param("bias", lambda array: array[1:], id="a unit less"),
+        pytest.param("mean", lambda array: array[1:], id="a column less"),
+        pytest.param("output", lambda array: array * np.float32("nan"), id="no number"),
+        pytest.param("scale", lambda array: array * 0, id="no scale"),
+        pytest.param("weights", lambda array: array.astype(np.float64), id="another type"),
+    ],
+)
+def test_a_damaged_network_is_refused(
+    field: str, damage: Callable[[NDArray[np.float32]], NDArray[Any]]
+) -> None:
+    with np.load(SHIPPED) as file:
+        arrays = {name: file[name] for name in file.files}
+    arrays[f"blind.anyone.nets.{field}"] = damage(arrays[f"blind.anyone.nets.{field}"])
+    packed = io.BytesIO()
+    np.savez(packed, **arrays)
+    with pytest.raises(InputError, match="networks are damaged"):
+        parse(packed.getvalue(), "m.npz")
