@@ -52,7 +52,7 @@ def test_a_campaign_that_is_led_by_invitations(
         take_picture(lead, "invitation", tmp_path)
         lead.goto(server.url(dataset=NAME, reviewer="Dora"))
         lead.get_by_role("button", name="Queue").click()
-        blind = lead.get_by_text("this dataset is reviewed blind")
+        blind = lead.get_by_text("Locked: this dataset is reviewed blind.")
         blind.scroll_into_view_if_needed(timeout=PATIENCE)
         take_picture(lead, "queue", tmp_path)
         lead.goto(server.url(dataset=NAME).replace("/?", "/export?"))
