@@ -29,9 +29,9 @@ test: $(FOR_TESTS)  ## all tests, on SQLite and PostgreSQL and in a real Chromiu
 	@[ -e $(FOR_TORCH) ] || echo "not run: tests of checkpoints in PyTorch (make test-torch installs it, gigabytes)"
 
 # All but tests/full and tests/lint; of what runs on either database, SQLite. A test of it that takes longer than a
-# second, with half as much for a busy machine, fails.
-quick: $(FOR_TESTS)  ## the fast tier, in a minute and a half: every room, no browser, killed process or PostgreSQL
-	$(BIN)/pytest -n 3 --ignore tests/full --ignore tests/lint -k "not postgresql" --most-seconds 1.5 $(ARGS)
+# second, or two where a worker imports much for it, fails.
+quick: $(FOR_TESTS)  ## the fast tier, in two minutes: every room, no browser, killed process or PostgreSQL
+	$(BIN)/pytest -n 2 --ignore tests/full --ignore tests/lint -k "not postgresql" --most-seconds 2 $(ARGS)
 
 # Apart, as it brings a pytest of its own.
 mutate: $(FOR_TESTS)  ## changes by machine that no test notices, FILES="spanlab/measure/powered.py …", else what differs from main

@@ -108,6 +108,7 @@ def test_no_page_has_a_serious_fault_and_each_says_what_it_is_for(
         _measure(store)
         _open(page, server, "measure", "measured")
         for drawer, pictures in (("How it was measured", 3), ("Other rates", 4)):
+            idle(page)  # what is drawn anew just then misses the press
             page.get_by_text(drawer, exact=True).click()
             expect(page.locator(".vega-embed svg")).to_have_count(pictures)
         found["measure, with its pictures"] = complaints(page)

@@ -264,7 +264,7 @@ def test_traces_are_fetched_by_address_and_key_and_imported(
     open_page: OpenPage, store: Store
 ) -> None:
     with living() as homes:
-        spans = Path(__file__).parents[1] / "cli" / "peers" / "phoenix_get_spans.json"
+        spans = Path(__file__).parents[2] / "cli" / "peers" / "phoenix_get_spans.json"
         homes.spans = json.loads(spans.read_text("utf-8"))
         app = open_page("datasets")
         app.segmented_control(key="import-place").set_value("Langfuse or Phoenix").run()

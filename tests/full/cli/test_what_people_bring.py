@@ -21,7 +21,7 @@ from spanlab.formats import ReadOptions, dumps, read
 
 Run = Callable[..., CompletedProcess[str]]
 
-_HERE = Path(__file__).parent
+_HERE = Path(__file__).parents[2] / "cli"
 _CASES = [
     json.loads(line)
     for line in (_HERE / "reading_cases.jsonl").read_text(encoding="utf-8").splitlines()

@@ -379,7 +379,7 @@ def test_a_detector_of_an_installed_package_is_offered_with_its_options_and_runs
 
 
 def test_tool_servers_are_tested_with_a_click(open_page: OpenPage, store: Store) -> None:
-    server = Path(__file__).parents[1] / "tools" / "strange_server.py"
+    server = Path(__file__).parents[2] / "tools" / "strange_server.py"
     listed = {"strange": {"command": [sys.executable, str(server)], "tools": ["look_up"]}}
     home = Settings.read().home
     home.mkdir(exist_ok=True)
