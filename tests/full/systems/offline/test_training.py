@@ -18,9 +18,9 @@ from spanlab.base.errors import InputError
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span
 from spanlab.systems.offline.detector import OfflineDetector
 from spanlab.systems.offline.learners import BoostingSettings, NetSettings, export, fit, perceptrons
-from spanlab.systems.offline.model import SHIPPED, digest, load, parse
+from spanlab.systems.offline.model import SHIPPED, MixedRater, digest, load, parse
 from spanlab.systems.offline.own_labels import ModelCard
-from spanlab.systems.offline.raters import TrainingRows
+from spanlab.systems.offline.raters import NetRater, TrainingRows
 from spanlab.systems.offline.training import TrainingRecipe, folds, subjects, train_offline
 
 NETS = NetSettings(count=2, units=3, epochs=3)
@@ -103,6 +103,22 @@ def test_networks_give_the_mean_of_what_scikit_learns_give() -> None:
     assert not nets.predict(table[:0], rows.names).size
 
 
+def test_a_network_is_a_sum_of_rectified_units_and_counts_half_beside_trees() -> None:
+    """By hand: 3 and 100 become 1 and 4 (the farthest); the units give 5 and 0 (of -3)."""
+    mean, scale, weights, bias, output, base = (
+        np.array(each, dtype=np.float32)
+        for each in ([1, 0], [2, 1], [[1, 1], [1, -1]], [0, 0], [0.2, 7], [0.5])
+    )
+    nets = NetRater(("a", "b"), mean, scale, weights, bias, output, base)
+    table = np.array([[3, 100]], dtype=np.float32)
+    assert nets.predict(table, ("a", "b")) == pytest.approx([1.5])
+    one = np.ones(40)
+    rows = TrainingRows(("a",), np.zeros((40, 1), dtype=np.float32), 0.5 * one, one, np.arange(40))
+    trees = export([fit(rows, BoostingSettings(least_words=30), 0)], rows.names)  # always .5
+    assert MixedRater(trees, nets).predict(table, ("a", "b")) == pytest.approx([1.0])
+    assert MixedRater(trees).predict(table, ("a", "b")) == pytest.approx([0.5])
+
+
 def test_trees_that_ask_nothing_give_the_mean_everywhere() -> None:
     one = np.ones(40)
     table = np.zeros((40, 2), dtype=np.float32)
@@ -170,7 +186,7 @@ def test_without_scikit_learn_the_extra_is_named() -> None:
         "import sys; sys.modules['sklearn'] = None\n"
         "import numpy as np\n"
         "from spanlab.systems.offline.learners import BoostingSettings, fit\n"
-        "from spanlab.systems.offline.raters import TrainingRows\n"
+        "from spanlab.systems.offline.raters import NetRater, TrainingRows\n"
         "one = np.ones(1)\n"
         "rows = TrainingRows(('a',), one[:, None], one, one, one.astype(int))\n"
         "fit(rows, BoostingSettings(), 0)\n"
