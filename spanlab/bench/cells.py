@@ -26,7 +26,6 @@ from spanlab.detection.setup import learnt_from, prompt_hash, settings_of, setup
 from spanlab.detection.spec import Spec, specs_in
 from spanlab.formats import read, read_labels
 from spanlab.formats.files import replacing
-from spanlab.formats.known import averitec
 from spanlab.formats.scoring import AnnotatorChooser
 from spanlab.measure.certificates import read_certificate
 from spanlab.models import Meter
@@ -41,6 +40,7 @@ from spanlab.schema import (
     Status,
     answer_hash,
 )
+from spanlab.scoring.averitec_files import claim_id
 from spanlab.text.labels import ItemLabels
 
 _REASONS: Final = 20  # of failures, that a cell keeps
@@ -319,7 +319,7 @@ def _read_annotations(
     chooser = AnnotatorChooser(None, "prediction")
     by_item = {record.item.id: chooser.done(record) for record in read(file)}
     for item in items:
-        yield by_item.get(item.item.id) or by_item.get(averitec.claim_id(item.item))
+        yield by_item.get(item.item.id) or by_item.get(claim_id(item.item))
 
 
 def _annotation(item: Item, labels: ItemLabels) -> Annotation:

@@ -12,10 +12,11 @@ from spanlab.base.inbound import brought
 from spanlab.bench.cards import BenchItem, DatasetCard, FoundDataset
 from spanlab.formats import read_labels
 from spanlab.formats.files import replacing
-from spanlab.formats.known import averitec, mushroom
+from spanlab.formats.known import mushroom
 from spanlab.formats.verdict_words import verdict_of
 from spanlab.schema import Annotation, Status
 from spanlab.scoring.answer_scores import ANSWER_SCORES, score_answers
+from spanlab.scoring.averitec_files import LABELS, claim_id, prediction_line
 from spanlab.scoring.claims import JudgedClaim, compare_macro_f1, score_claims
 from spanlab.scoring.comparison import MeanDifference, compare
 from spanlab.scoring.report import ScoreReport, score
@@ -126,7 +127,7 @@ def write_predictions(
         if card.level == "spans":
             lines.append(mushroom.dumps(bench_item.item.id, annotation))
         elif card.submission == "averitec":
-            lines.append(averitec.dumps(bench_item.item, _with_verdicts(bench_item, annotation)))
+            lines.append(prediction_line(bench_item.item, _with_verdicts(bench_item, annotation)))
         else:
             lines += [
                 json.dumps({"id": item, "part": part, "verdict": verdict, "prob": prob}).encode()
@@ -221,7 +222,7 @@ def _with_verdicts(bench_item: BenchItem, annotation: Annotation) -> Annotation:
     One that has other claims gives their worst verdict; one with spans alone refutes what it marks.
     """
     claims_by_text = by_text(annotation.claims)
-    worst = next((v for v in averitec.LABELS if v in {c.verdict for c in annotation.claims}), None)
+    worst = next((v for v in LABELS if v in {c.verdict for c in annotation.claims}), None)
     by_marks = "refuted" if hard_of(annotation) else "supported"
     claims = []
     for text, claim in by_text(bench_item.reference.claims).items():
@@ -238,7 +239,7 @@ def _labels(bench_item: BenchItem) -> ItemLabels:
 
 def _read_judgements(card: DatasetCard, items: Sequence[BenchItem], path: Path) -> Judgements:
     if card.submission == "averitec":
-        ids = {averitec.claim_id(item.item): item for item in items}
+        ids = {claim_id(item.item): item for item in items}
         pairs: Judgements = {}
         for row in json.loads(path.read_bytes()):
             bench_item = ids[str(row["claim_id"])]

@@ -18,7 +18,7 @@ from spanlab.base.errors import InputError, StoreError
 from spanlab.data.export_choice import FORMATS, REPORT, ExportChoice
 from spanlab.data.report import write_report
 from spanlab.data.report_figures import Overview, overview_of
-from spanlab.formats import WRITABLE, write
+from spanlab.formats import writable, write
 from spanlab.formats.files import replacing
 from spanlab.formats.hub import push
 from spanlab.measure.rate_tally import add_measurement, measured_rate
@@ -155,7 +155,7 @@ def preview_dataset(
         InputError: the format needs one annotator to be named.
     """
     only = _only_annotator(store, dataset, choice)
-    shown = choice.format if choice.format in WRITABLE else "spanlab"
+    shown = choice.format if choice.format in writable() else "spanlab"
     shown = _SHOWN_AS.get(shown, shown)
     records = map(_without_process_nodes, islice(_records(store, dataset, choice), n_items))
     written = BytesIO()

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spanlab.base.errors import InputError
 from spanlab.formats import detect, read_placed_labels
-from spanlab.formats.known.averitec import claim_id
 from spanlab.formats.scoring import OnWrong, finished_in
 from spanlab.formats.wrongs import Wrongs, repeated_id
 from spanlab.schema import (
@@ -22,6 +21,7 @@ from spanlab.schema import (
     Span,
     joined,
 )
+from spanlab.scoring.averitec_files import claim_id
 from spanlab.text.labels import ItemLabels
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from spanlab.detection.request import (
     request_with_options,
 )
 from spanlab.detection.specifications import remarks_on, specifications
-from spanlab.formats import WRITABLE, ReadOptions, detect, format_of, read, write
+from spanlab.formats import ReadOptions, detect, format_of, read, writable, write
 from spanlab.output.figures import counted
 from spanlab.output.wording import usage_in_words
 from spanlab.schema import Record, Status
@@ -47,8 +47,8 @@ def annotate(
     format: Annotated[
         str | None,
         typer.Option(
-            help=f"Format of the output file: {', '.join(WRITABLE)}, or a package's; without it, "
-            "the one of its ending or the input's."
+            help="Format of the output file, as of `spanlab export`; without it, the one of its "
+            "ending or the input's."
         ),
     ] = None,
 ) -> None:
@@ -271,4 +271,4 @@ def _common_format(files: Sequence[Path]) -> str:
     if len(formats) > 1:
         raise UsageError(f"the files are of several formats ({', '.join(formats)}): say --format")
     # A table of claims holds neither their items nor spans.
-    return formats[0] if formats[0] in {*WRITABLE} - {"claims"} else "spanlab"
+    return formats[0] if formats[0] in {*writable()} - {"claims"} else "spanlab"

@@ -28,7 +28,7 @@ from spanlab.formats.readers import (
     recipe_of,
     table_layout,
 )
-from spanlab.formats.registry import formats
+from spanlab.formats.registry import formats, writable
 from spanlab.formats.scoring import (
     AnnotatorChooser,
     PlacedLabels,
@@ -37,10 +37,9 @@ from spanlab.formats.scoring import (
     read_placed_claims,
     read_placed_labels,
 )
-from spanlab.formats.writers import WRITABLE, format_of, write
+from spanlab.formats.writers import format_of, write
 
 __all__ = [
-    "WRITABLE",
     "AnnotatorChooser",
     "PlacedLabels",
     "PlacedRecord",
@@ -58,5 +57,6 @@ __all__ = [
     "read_placed_labels",
     "recipe_of",
     "table_layout",
+    "writable",
     "write",
 ]

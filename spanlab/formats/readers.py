@@ -134,12 +134,11 @@ def _make_reader(file: InputFile, options: ReadOptions) -> FormatReader:
     name = options.format
     if name == "auto":
         name = recognise(file)
-    table = table_of(file)
-    if options.columns and options.format == "auto" and name == "claims":
-        name = (
-            "csv" if table is None else "parquet"
-        )  # whoever maps its columns knows it for another
-    make = reader_of(name)
+    table, make = table_of(file), reader_of(name)
+    if options.columns and options.format == "auto" and make.in_tables:
+        is_json = table is None and file.head().lstrip()[:1] in (b"{", b"[")
+        # Whoever maps the columns of a table knows it for another.
+        make = make if is_json else table or reader_of("csv")
     if options.records is not None and name != "json":
         raise UsageError(
             f"{file.name} is {name}, which has no lists of records to choose from; json has"

@@ -1,13 +1,15 @@
-"""The formats that there are: those in the folder ``known``, and those of installed packages."""
+"""The formats that there are: those in the folder ``known``, of other rooms and of packages."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 
+from spanlab import doors
 from spanlab.base.errors import SpanlabError, UsageError
 from spanlab.base.inbound import brought, offered
 from spanlab.formats import known
@@ -17,25 +19,38 @@ from spanlab.formats.reader import FormatEntry, FormatReader
 KIND = "formats"  # under which rooms and packages offer them; each is a ``FormatEntry``
 
 
-@cache
 def known_formats() -> Mapping[str, FormatEntry]:
-    """Return the formats in the folder ``known`` by their names, in their order."""
-    files = iter_modules(known.__path__, f"{known.__name__}.")
-    modules = (import_module(file.name) for file in files)
-    entries = [module.FORMAT for module in modules if hasattr(module, "FORMAT")]
-    return {entry.name: entry for entry in sorted(entries, key=lambda entry: entry.order)}
+    """Return all formats by their names, in their order; a package's never takes one of ours.
+
+    One that is broken is left out: it is told when it is named.
+    """
+    return _formats_in(tuple(known.__path__), doors.offers(KIND))
+
+
+@cache
+def _formats_in(folders: Sequence[str], offers: Sequence[doors.Offer]) -> Mapping[str, FormatEntry]:
+    modules = (import_module(file.name) for file in iter_modules(folders, f"{known.__name__}."))
+    found = (module.FORMAT for module in modules if hasattr(module, "FORMAT"))
+    entries: dict[str, FormatEntry] = {entry.name: entry for entry in found}
+    for offer in offers:
+        with suppress(SpanlabError):
+            entries.setdefault(offer.name, brought(KIND, offer.name))
+    return dict(sorted(entries.items(), key=lambda named: named[1].order))
 
 
 def formats() -> tuple[str, ...]:
     """Return the names of all formats that may be read, those of installed packages last."""
-    ours = known_formats()
-    brought_along = (name for name in offered(KIND) if name not in ours and _reads(name))
-    return (*(name for name in ours if _reads(name)), *brought_along)
+    return tuple(name for name, entry in known_formats().items() if entry.reader is not None)
+
+
+def writable() -> tuple[str, ...]:
+    """Return the names of all formats that may be written."""
+    return tuple(name for name, entry in known_formats().items() if entry.is_written)
 
 
 def titles() -> dict[str, str]:
     """Return what the choices of a format are called on screen."""
-    named = {name: known_formats()[name].title for name in formats() if name in known_formats()}
+    named = {name: known_formats()[name].title or name for name in formats()}
     return {"auto": "Detect automatically", **named}
 
 
@@ -45,10 +60,9 @@ def entry_of(name: str) -> FormatEntry | None:
     Raises:
         SpanlabError: that of a package is broken.
     """
-    if name in known_formats():
-        return known_formats()[name]
-    entry: FormatEntry | None = brought(KIND, name) if name in offered(KIND) else None
-    return entry
+    if name not in known_formats() and name in offered(KIND):
+        brought(KIND, name)  # which says how it is broken
+    return known_formats().get(name)
 
 
 def reader_of(name: str) -> type[FormatReader]:
@@ -72,13 +86,3 @@ def folder_of(path: Path) -> Path | None:
         if folder.is_dir() and reader.owns(InputFile(folder, str(folder))):
             return folder
     return None
-
-
-@cache
-def _reads(name: str) -> bool:
-    """Say whether a format can be read; one that is broken is told when it is named."""
-    try:
-        entry = entry_of(name)
-    except SpanlabError:
-        return False
-    return entry is not None and entry.reader is not None

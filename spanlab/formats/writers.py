@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO, Final
+from typing import BinaryIO
 
 from spanlab.base.errors import UsageError
 from spanlab.formats.files import replacing
 from spanlab.formats.reader import FormatEntry, Preamble, WrittenDataset
-from spanlab.formats.registry import entry_of, known_formats
+from spanlab.formats.registry import entry_of, known_formats, writable
 from spanlab.formats.scoring import AnnotatorChooser
 from spanlab.schema import DatasetSettings, Record
 
@@ -30,7 +30,7 @@ def write(
         records: what to write, taken one at a time.
         target: a path, replaced as a whole when all is written (packed if it ends in ``.gz``), or
             an open binary stream.
-        format: one of ``WRITABLE``, or of a package; None goes by the path's ending, see
+        format: one of ``writable()``; None goes by the path's ending, see
             ``format_of``.
         annotator: for "mushroom" whose labels to write, by default the only prediction or else
             the gold labels; for the others None writes every annotator's, a name only that one's.
@@ -50,7 +50,7 @@ def write(
     if format is None:
         format = format_of(target) if isinstance(target, Path) else "spanlab"
     if not can_write(format) or (entry := entry_of(format)) is None:
-        raise UsageError(f"format {format!r} cannot be written; these can: {', '.join(WRITABLE)}")
+        raise UsageError(f"format {format!r} cannot be written; these can: {', '.join(writable())}")
     dataset = WrittenDataset(title, settings or DatasetSettings())
     kept = (finished_by if entry.of_one else select_annotator)(records, annotator)
     if isinstance(target, Path):
@@ -104,8 +104,10 @@ def format_of(
         UsageError: no format has this ending, or several have.
     """
     ending = (target.with_suffix("") if target.suffix == ".gz" else target).suffix.lower()
-    formats = {**_BY_ENDING, **more}
-    offered = _WRITTEN[usual].export if usual in _WRITTEN else None
+    written = {name: known_formats()[name] for name in writable()}
+    formats = {end: name for name, entry in written.items() for end in entry.endings}
+    formats.update(more)
+    offered = written[usual].export if usual in written else None
     if not ending or (offered is not None and ending == f".{offered.ending}"):
         return usual
     if ending not in formats:
@@ -138,8 +140,3 @@ def finished_by(records: Iterable[Record], annotator: str | None) -> Iterator[Re
         annotation = chooser.done(record)
         if annotation is not None and not (annotation.is_verdict_only and annotation.hallucinated):
             yield record.model_copy(update={"annotations": (annotation,)})
-
-
-_WRITTEN: Final = {name: entry for name, entry in known_formats().items() if entry.is_written}
-WRITABLE: Final = tuple(_WRITTEN)
-_BY_ENDING: Final = {end: name for name, entry in _WRITTEN.items() for end in entry.endings}

@@ -14,4 +14,5 @@ ROOM = Room(
             110,
         ),
     },
+    offers={"formats": {"averitec": "averitec_files:FORMAT", "claims": "claim_files:FORMAT"}},
 )

@@ -19,10 +19,10 @@ import spanlab
 from spanlab.base.errors import InputError, UsageError
 from spanlab.base.settings import Settings
 from spanlab.data.backup import restore
-from spanlab.formats import WRITABLE, ReadOptions, detect, formats, known, read, write
+from spanlab.formats import ReadOptions, detect, formats, known, read, writable, write
 from spanlab.formats.files import replacing
 from spanlab.formats.reader import FormatReader
-from spanlab.formats.registry import known_formats, reader_of
+from spanlab.formats.registry import reader_of
 from spanlab.measure.certificates import read_certificate
 from spanlab.schema import Item, Record
 
@@ -124,7 +124,7 @@ def test_an_unknown_format_is_a_usage_error(tmp_path: Path) -> None:
         read(tmp_path / "x", ReadOptions(format="xml"))
     with pytest.raises(UsageError, match="'arrow' cannot be written; these can: spanlab, mushroom"):
         write([], tmp_path / "x", format="arrow")
-    assert {"spanlab", "mushroom", "labelstudio", "claims"} <= set(WRITABLE) & set(formats())
+    assert {"spanlab", "mushroom", "labelstudio", "claims"} <= set(writable()) & set(formats())
 
 
 @pytest.mark.parametrize("name", formats())
@@ -142,7 +142,6 @@ def test_one_file_is_a_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     )
     (tmp_path / "letters.py").write_text(code)
     monkeypatch.setattr(known, "__path__", [*known.__path__, str(tmp_path)])
-    known_formats.cache_clear()
     try:
         line = '{"asked": "How tall?", "said": "330 m", "wrong": "330"}\n'
         (tmp_path / "a.jsonl").write_text(line)
@@ -155,7 +154,6 @@ def test_one_file_is_a_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(InputError, match=r"c\.jsonl, line 1, wrong: it is not in the answer"):
             list(read(tmp_path / "c.jsonl"))
     finally:
-        known_formats.cache_clear()
         sys.modules.pop(f"{known.__name__}.letters", None)
 
 

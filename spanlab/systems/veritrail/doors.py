@@ -11,6 +11,7 @@ ROOM = Room(
         ),
     },
     offers={
+        "formats": {"graphrag": "graphrag:FORMAT", "summaries": "summaries:FORMAT"},
         "steps": {"trail": "trace:TrailStep"},
         "panels": {"stages": "panel:PANEL"},
         "detectors": {

@@ -30,14 +30,6 @@ from pydantic import Field
 from spanlab.base.errors import InputError
 from spanlab.formats import reader
 from spanlab.formats.files import FileRow, InputFile
-from spanlab.formats.known.graphrag_index import (
-    TABLES,
-    GivenRow,
-    index_of,
-    parse_row,
-    part,
-    unknown,
-)
 from spanlab.schema import (
     HALLUCINATED,
     Annotation,
@@ -51,6 +43,14 @@ from spanlab.schema import (
     SharedProcess,
     Span,
     Verdict,
+)
+from spanlab.systems.veritrail.graphrag_index import (
+    TABLES,
+    GivenRow,
+    index_of,
+    parse_row,
+    part,
+    unknown,
 )
 
 _QUERIES: Final = "queries.jsonl"

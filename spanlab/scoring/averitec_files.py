@@ -17,7 +17,6 @@ from pydantic import BaseModel, Field, JsonValue
 
 from spanlab.doors import Export
 from spanlab.formats.files import FileRow
-from spanlab.formats.known.claims import COUNTED
 from spanlab.formats.reader import FormatEntry, FormatReader, checked
 from spanlab.formats.verdict_words import verdict_of
 from spanlab.schema import (
@@ -32,6 +31,7 @@ from spanlab.schema import (
     Span,
     Verdict,
 )
+from spanlab.scoring.claim_files import COUNTED
 
 SYSTEM: Final = "averitec"  # signs predictions that are read without a name
 LABELS: Final[dict[Verdict, str]] = {  # the worst first: that of any claim is the answer's
@@ -113,7 +113,7 @@ def claim_id(item: Item) -> str:
     return item.id if counted is None else str(int(counted[1]) - 1)
 
 
-def dumps(item: Item, annotation: Annotation) -> bytes:
+def prediction_line(item: Item, annotation: Annotation) -> bytes:
     """Return a detector's verdict on an item as an element of the shared task's JSON.
 
     The answer is the claim. Where it was taken apart into several claims, the worst verdict counts;
@@ -146,7 +146,7 @@ def dumps(item: Item, annotation: Annotation) -> bytes:
 
 def chunks(records: Iterable[Record]) -> Iterator[bytes]:
     """Yield an element for each record, which has one annotation."""
-    return (dumps(record.item, record.annotations[0]) for record in records)
+    return (prediction_line(record.item, record.annotations[0]) for record in records)
 
 
 FORMAT = FormatEntry(
@@ -161,7 +161,7 @@ FORMAT = FormatEntry(
         "Verdicts with questions and answers, as the task's evaluator reads them.",
         "json",
         "application/json",
-        in_record="spanlab.formats.known.claims:has_claims",
+        in_record="spanlab.scoring.claim_files:has_claims",
     ),
     order=100,
 )
