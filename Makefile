@@ -18,7 +18,7 @@ COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --
   --no-emit-index-url --no-emit-find-links --no-header --no-annotate
 EXTRAS := $(addprefix --extra ,api averitec login mcp otel postgres train web)
 
-.PHONY: run test quick mutate new-detector release test-torch test-peers test-model test-pythons check bench guide pictures lock clean
+.PHONY: run test quick mutate new-detector release test-torch test-peers test-model test-pythons without check bench guide pictures lock clean
 
 run: $(READY)  ## import and annotate the samples once, then serve the app
 	@$(BIN)/spanlab demo $(ARGS)
@@ -40,7 +40,7 @@ mutate: $(FOR_TESTS)  ## changes by machine that no test notices, FILES="spanlab
 
 # Apart, as spaCy imports torch wherever it is installed: a second more for every process.
 test-torch: $(FOR_TORCH)  ## tests of checkpoints in PyTorch
-	$(BIN)/pytest tests/full/cli/test_trained_*.py $(ARGS)
+	$(BIN)/pytest tests/full/systems/*/test_trained_*.py $(ARGS)
 
 # By uv, as pip tries versions of so many packages for a quarter of an hour. Tests of the rest share
 # neither fixtures nor packages with these, and others' warnings are no faults of ours.
@@ -80,6 +80,10 @@ pictures: $(FOR_TESTS)  ## all pictures of README and guide anew, light and dark
 bench: $(FOR_TESTS)  ## print every figure that README and guide name
 	sh tests/system_packages.sh
 	for file in tests/benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
+
+# A system is its folder in spanlab/systems, tests/systems and tests/full/systems, and nothing else.
+without: $(FOR_TESTS)  ## the fast tier and the lints in a copy without a system: SYSTEM=papelo
+	$(BIN)/python tests/support/without.py "$(SYSTEM)" $(ARGS)
 
 new-detector: $(FOR_TESTS)  ## a detector with options, test and page of the guide, to change: NAME=odd-words
 	@$(BIN)/python tests/support/new_detector.py "$(NAME)"

@@ -1,8 +1,12 @@
-"""The guide: pages of Markdown in ``spanlab/guide``, found by topic and by words."""
+"""The guide: pages of Markdown, found by topic and by words.
+
+They are in ``spanlab/guide``; the pages of a system are in its own folder, and go with it.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -16,7 +20,10 @@ from spanlab.base.errors import UsageError
 FOLDER = Path(__file__).resolve().parents[1] / "guide"
 INDEX = "README"  # the page that forges show for the folder; its lists order the others
 _ENTRY = re.compile(r"^- \[(?P<title>[^]]+)\]\((?P<topic>[\w-]+)\.md\): (?P<about>.+)$")
-_APART = "Detectors"  # the list of pages that others lead to, and no menu
+_APART = "Detectors"  # the pages of systems, which others lead to, and no menu
+_LISTED = re.compile(r"^<!-- listed: ([^:]+): (.+?)\.? -->$", re.MULTILINE)
+_LINK = re.compile(r"\[([^]]*)\]\((?:[\w.-]+/)*([\w-]+)\.md(#[\w-]+)?\)")
+_PICTURE = re.compile(r"\]\((?:\.\./)+guide/(pictures/)")
 _HELPS = "<!-- helps -->"
 _ALSO = re.compile(r"<!-- also: (.*?) -->", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
@@ -36,11 +43,12 @@ class GuidePage:
     title: str
     about: str
     section: str
+    folder: Path = FOLDER
 
     @property
     def path(self) -> Path:
         """Its file."""
-        return FOLDER / f"{self.topic}.md"
+        return self.folder / f"{self.topic}.md"
 
     @property
     def in_menu(self) -> bool:
@@ -60,12 +68,23 @@ class GuidePage:
 
     @property
     def text(self) -> str:
-        """Its Markdown, with the help of all commands where it belongs, and without comments."""
-        return _COMMENT.sub("", with_helps(self.path.read_text(encoding="utf-8")))
+        """Its Markdown as readers get it, without comments."""
+        return _COMMENT.sub("", as_read(self.path.read_text(encoding="utf-8")))
 
 
-def with_helps(text: str) -> str:
-    """Return the Markdown of a page with the help of all commands, if it has a place for that."""
+def as_read(text: str) -> str:
+    """Return the Markdown of a page as if all pages were in one folder.
+
+    It has the help of all commands where that belongs; of a link to a page that is not there, such
+    as that of a system that was taken out, the words remain.
+    """
+    there = {INDEX, *(page.topic for page in guide_pages())}
+
+    def link(found: re.Match[str]) -> str:
+        words, topic, section = found.groups("")
+        return f"[{words}]({topic}.md{section})" if topic in there else words
+
+    text = _PICTURE.sub(r"](\1", _LINK.sub(link, text))
     if _HELPS in text:  # nobody else waits for all commands to be loaded
         text = text.replace(_HELPS, resolve_name("spanlab.cli.helps:helps")())
     return text
@@ -77,9 +96,9 @@ def shipped_guidelines(name: str) -> str:
     Returns:
         Its sections, without what leads read; "" where there are none of this name.
     """
-    path = FOLDER / f"guidelines-{name.casefold()}.md"
-    is_there = name.isalpha() and path.is_file()
-    return path.read_text(encoding="utf-8").partition("```\n\n")[2] if is_there else ""
+    topic = f"guidelines-{name.casefold()}"
+    texts = (page.path.read_text(encoding="utf-8") for page in guide_pages() if page.topic == topic)
+    return next(texts, "").partition("```\n\n")[2]
 
 
 @dataclass(frozen=True)
@@ -93,7 +112,7 @@ class FoundPage:
 
 @cache
 def guide_pages() -> tuple[GuidePage, ...]:
-    """Return all pages in the order in which the guide's first page lists them."""
+    """Return all pages: as the guide's first page lists them, then those of systems."""
     section = ""
     pages = []
     for line in (FOLDER / f"{INDEX}.md").read_text(encoding="utf-8").splitlines():
@@ -104,7 +123,14 @@ def guide_pages() -> tuple[GuidePage, ...]:
             pages.append(
                 GuidePage(entry["topic"], entry["title"], entry["about"].rstrip("."), section)
             )
-    return tuple(pages)
+    return (*pages, *_pages_of_systems())
+
+
+def _pages_of_systems() -> Iterator[GuidePage]:
+    for path in sorted(FOLDER.parent.glob("systems/*/*.md")):
+        if listed := _LISTED.search(path.read_text(encoding="utf-8")):
+            title, about = listed.groups()
+            yield GuidePage(path.stem, title, about, _APART, path.parent)
 
 
 def guide_page(topic: str) -> GuidePage:

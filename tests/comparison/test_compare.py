@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from other_package import install
+from steps import step
 from streamlit.testing.v1 import AppTest
 from traced import traced_file
 
@@ -19,7 +20,6 @@ from spanlab.oplog.operations import AddSpan, RemoveSpan, SentOperation
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 from spanlab.scoring.annotators import compare_dataset
 from spanlab.storage import Store
-from spanlab.systems.safe.trace import ReasoningTraceStep
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "Marie Curie was born in Paris in 1867."
@@ -332,6 +332,7 @@ def test_errors_are_counted_by_the_stage_at_which_they_came_in(
     assert runs.value.astype(str).values.tolist() == [["first", "3", "2"], ["second", "1", "1"]]
 
 
+@pytest.mark.system("safe")
 def test_ways_of_verifying_are_compared_on_the_same_questions(
     store: Store, open_page: OpenPage
 ) -> None:
@@ -339,7 +340,7 @@ def test_ways_of_verifying_are_compared_on_the_same_questions(
 
     def reasoned(question: str, way: str, answer: str, *errors: tuple[int, str]) -> Record:
         told = (
-            ReasoningTraceStep(number=number, text="A step.", does="Logical", error=error)
+            step("reasoning", number=number, text="A step.", does="Logical", error=error)
             for number, error in errors
         )
         outcome: dict[str, object] = {

@@ -80,6 +80,7 @@ def test_a_graph_takes_calls_for_each_fact(store: Store) -> None:
     assert of(store, "set", RunOptions(detectors=("ucsc-kg",))).calls == 1 + 1 + 4 * 7 + 7
 
 
+@pytest.mark.system("safe")
 def test_a_question_without_an_answer_has_no_steps_to_verify(store: Store) -> None:
     store.import_records("set", items(1))
     assert of(store, "set", RunOptions(detectors=("safe",))).calls == 3
@@ -113,7 +114,13 @@ def test_searches_are_estimated_with_their_price(store: Store) -> None:
     found = of(store, "set", searched)
     assert (found.calls, found.searches) == (2, 2)
     assert found.cost == pytest.approx(0.01)
-    # a claim, five questions, each searched for twice at most, beside the item's own
+
+
+@pytest.mark.system("papelo")
+def test_searches_of_a_claim_are_estimated_beside_the_items_own(store: Store) -> None:
+    """A claim, five questions, each searched for twice at most."""
+    store.import_records("set", items(2))
+    search = PassageSource(kind="brave")
     options: dict[str, JsonValue] = {"claims": "answer"}
     hunt = RunOptions(detectors=("papelo",), price="0,0,0", passages=search, options=options)
     assert of(store, "set", hunt).searches == 2 * (1 + 10)

@@ -101,5 +101,6 @@ def test_a_text_stands_for_the_value_that_the_option_takes(
 
 
 def test_what_no_reading_fits_is_refused_as_it_was_written() -> None:
-    with pytest.raises(UsageError, match="option 'classes' of 'papelo' is '3': input should be 2"):
-        entry_of("papelo").checked({"classes": "3"})
+    entry = DetectorEntry(name="many", what="", needs="", options=ManyKinds)
+    with pytest.raises(UsageError, match="option 'one_of' of 'many' is '3': input should be 1"):
+        entry.checked({"one_of": "3"})

@@ -97,6 +97,7 @@ def test_what_a_retry_adds_to_a_prompt_belongs_to_it(hash_of: Hash) -> None:
     assert len({*hashes, hash_of(detector_dot_py=PROMPT + CREATE)}) == 3
 
 
+@pytest.mark.system("span_model")
 def test_a_contract_is_a_prompt_though_it_stands_in_a_file(tmp_path: Path) -> None:
     contract, hashes = tmp_path / "contract.json", set()
     spec = DetectorSpec(detector="span-model", options={"contract": str(contract)})
@@ -106,6 +107,7 @@ def test_a_contract_is_a_prompt_though_it_stands_in_a_file(tmp_path: Path) -> No
     assert len(hashes) == 2
 
 
+@pytest.mark.system("encoder")
 def test_every_detector_has_a_hash_and_those_that_ask_models_one_of_their_own(
     tmp_path: Path,
 ) -> None:

@@ -19,6 +19,7 @@ from spanlab.detection import (
     as_detector,
     spec_of,
 )
+from spanlab.detection.building import detector
 from spanlab.detection.ensemble import Ensemble, EnsembleVote
 from spanlab.detection.request import RunRequest, check
 from spanlab.detection.run import DatasetRun, ItemBatch, unfinished_positions
@@ -35,8 +36,6 @@ from spanlab.schema import (
 )
 from spanlab.schema.progress import FailedItem
 from spanlab.storage import Store
-from spanlab.systems.offline.detector import OfflineDetector
-from spanlab.systems.offline.model import load
 
 
 @dataclass
@@ -194,7 +193,7 @@ def test_a_dataset_with_labels_of_its_own_gets_none_of_the_usual(
 ) -> None:
     if own is not None:
         store.change_settings("d", lambda now: now.model_copy(update={"labels": own}))
-    run(store, OfflineDetector(load()), positions=[0])
+    run(store, detector("offline"), positions=[0])
     annotation = store.record("d", "i0").by("offline")
     assert annotation is not None
     assert {span.label for span in annotation.spans if "0" in span.text} == {stored}

@@ -408,6 +408,6 @@ def test_the_static_site_has_every_page_and_asks_no_other_host(tmp_path: Path) -
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    html = (tmp_path / "site" / "detector-papelo.html").read_text("utf-8")
+    html = (tmp_path / "site" / "detectors.html").read_text("utf-8")
     assert {page.stem for page in (tmp_path / "site").glob("*.html")} > set(TOPICS)
     assert re.findall(r'(?:<script[^>]* src|<link[^>]* href)="?(https?:[^" >]+)', html) == []

@@ -7,13 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from steps import step
 
 import spanlab
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span
 from spanlab.storage import Store
-from spanlab.systems.mermaid.trace import ThoughtStep
-from spanlab.systems.safe.trace import ReasoningTraceStep
-from spanlab.systems.ucsc.trace import RevisionStep
 
 _HOME = Path(spanlab.__file__).parent
 LEAVES = (
@@ -98,6 +96,8 @@ def _run(program: str, leaves: tuple[str, ...]) -> str:
     ],
 )
 def test_a_command_goes_with_its_room(leaf: str, command: str) -> None:
+    if not (_HOME / leaf.removeprefix("spanlab.").replace(".", "/")).is_dir():
+        pytest.skip(f"{leaf} is taken out")
     named = [line.split()[0] for line in _run(_HELP, (leaf,)).splitlines() if line.split()]
     assert command not in named
     assert "annotate" in named
@@ -113,9 +113,9 @@ def test_without_all_of_them_the_rest_works(
         kind=AnnotatorKind.DETECTOR,
         spans=(Span.of(answer, 6, 9),),
         trace=(
-            RevisionStep(text="It is so."),
-            ThoughtStep(text="Look it up."),
-            ReasoningTraceStep(number=1, text=answer, does="Final Answer"),
+            step("revision", text="It is so."),
+            step("thought", text="Look it up."),
+            step("reasoning", number=1, text=answer, does="Final Answer"),
         ),
     )
     with Store.open() as store:

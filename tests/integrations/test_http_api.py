@@ -430,6 +430,7 @@ def test_a_short_key_is_refused(store: Store) -> None:
         http_api(offers, ApiJobs(store, offers), "short")
 
 
+@pytest.mark.system("mermaid")
 def test_a_claim_is_verified_by_a_detector_of_claims(
     model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from guide_parts import variables, variables_of_roles
 
-from spanlab.base.guide import FOLDER
+from spanlab.base.guide import guide_pages
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(path for room in ("spanlab", "optimizers") for path in (ROOT / room).rglob("*.py"))
 PAGES = [
     ROOT / "spanlab" / "README.md",
-    *sorted(FOLDER.glob("*.md")),
+    *sorted(page.path for page in guide_pages()),
     *sorted((ROOT / "spanlab" / "developers").glob("*.md")),
 ]
 QUOTED = re.compile(r"(?<!`)``?([A-Za-z_][\w.]*)(?:\(\))?``?(?!`)")

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-import spanlab.systems.offline.training as offline_training
 from spanlab.models.refusals import dialect_of
-from spanlab.systems.offline.learners import BoostingSettings, NetSettings
 from spanlab.testing import ModelServer
 
 KEY = "sk-secret-of-the-tests-1234567890"
@@ -28,7 +26,8 @@ def model_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
 @pytest.fixture
 def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let `spanlab train-offline` learn a small model, where the command is what is tested."""
-    recipe = offline_training.TrainingRecipe(
-        BoostingSettings(bags=1, trees=20), NetSettings(count=1, epochs=2)
+    training = pytest.importorskip("spanlab.systems.offline.training")
+    recipe = training.TrainingRecipe(
+        training.BoostingSettings(bags=1, trees=20), training.NetSettings(count=1, epochs=2)
     )
-    monkeypatch.setattr(offline_training, "TrainingRecipe", lambda: recipe)
+    monkeypatch.setattr(training, "TrainingRecipe", lambda: recipe)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Annotated, Any, Literal
 
@@ -14,8 +15,32 @@ from hypothesis import strategies as st
 
 from spanlab.models.adapters import ChatAnswers, JsonAnswers
 from spanlab.models.parsing import PROSE, split_reply
-from spanlab.systems.ucsc.revise import revision_in
-from spanlab.systems.ucsc.system import ExplainedPart, FactJudgement
+from spanlab.models.values import Judged, Prob, ReplyModel, Text, Texts, field_value, has_field
+
+
+class ExplainedPart(ReplyModel):
+    """Words that are wrong, and why."""
+
+    text: Text
+    probability: Prob
+    reason: Text
+
+    @classmethod
+    def is_one(cls, given: Mapping[str, object]) -> bool:
+        return has_field(given, "text")
+
+
+class FactJudgement(ReplyModel):
+    """Names to look up next, or the verdict."""
+
+    look_up: Texts
+    reason: Text
+    verdict: Judged
+    confidence: Prob
+
+    @classmethod
+    def is_one(cls, given: Mapping[str, object]) -> bool:
+        return bool(field_value(given, "look_up") or field_value(given, "verdict"))
 
 
 class Find(dspy.Signature):
@@ -183,7 +208,6 @@ def test_what_a_model_repeats_without_end_is_given_up_soon(piece: str) -> None:
         for answer in (piece * 60_000, f"[[ ## parts ## ]]\n{PARTS[:-1]}{piece * 60_000}."):
             with suppress(AdapterParseError):
                 ChatAnswers().parse(signature, split_reply(answer).answer)
-            revision_in("It was built in 1889.", answer, "")
 
 
 JUDGED = '{"look_up": [], "verdict": "refuted", "confidence": 0.9}'

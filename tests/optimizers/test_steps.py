@@ -13,8 +13,9 @@ from optimizers.tuning import PromptTuner
 from optimizers.watching import Event
 from spanlab.detection import DetectorSpec
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Span, TunedPredictor
-from spanlab.systems.safe.tuning import labelled_questions, labelled_steps
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
+
+tuning = pytest.importorskip("spanlab.systems.safe.tuning")
 
 Ready = Callable[..., tuple[PromptTuner, list[Event]]]
 
@@ -58,8 +59,8 @@ def record(number: int) -> Record:
 RECORDS = [record(number) for number in range(6)]
 METRICS = {
     "iou": (labelled_items, "items", {"verify"}),
-    "type-f1": (labelled_steps, "steps", {"verify"}),
-    "answer-f1": (labelled_questions, "questions", {"next", "conclude"}),
+    "type-f1": (tuning.labelled_steps, "steps", {"verify"}),
+    "answer-f1": (tuning.labelled_questions, "questions", {"next", "conclude"}),
 }
 
 
@@ -92,7 +93,7 @@ def test_of_steps_the_type_that_most_give_counts_and_a_tie_is_nobody_s() -> None
     source = LabelSource(kind="reviewed")
 
     def found(*annotations: Annotation) -> list[tuple[int, str]]:
-        examples = labelled_steps([Record(item=item, annotations=annotations)], source)
+        examples = tuning.labelled_steps([Record(item=item, annotations=annotations)], source)
         return [(each.part.number, each.part.verdict) for each in examples if each.part]
 
     assert found(*judges) == [(1, "Redundancy"), (2, "right")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
+from steps import step
 
 from spanlab.output.tables import flat_rows
 from spanlab.schema import (
@@ -21,7 +22,6 @@ from spanlab.schema import (
 )
 from spanlab.scoring.annotator_tables import claim_table
 from spanlab.scoring.verdicts import ClaimComparison, ClaimTally
-from spanlab.systems.mermaid.trace import ThoughtStep
 
 KINDS = {
     "gold": AnnotatorKind.GOLD,
@@ -77,13 +77,14 @@ def test_two_annotators_are_compared_on_the_items_of_both() -> None:
     assert difference.difference == pytest.approx(1 - 1 / 2)
 
 
+@pytest.mark.system("mermaid")
 def test_searches_are_counted_with_what_the_memory_spared() -> None:
     """Two calls of tools, one of them repeated; two questions, one answered from memory."""
     calls: tuple[Step, ...] = (
         RecallStep(entities=("Paris",), passages=(0, 1), notes=("a", "b")),
-        ThoughtStep(text="look", tool="search", passages=(2,), round=1),
-        ThoughtStep(text="again", tool="search", repeats=1, round=2),
-        ThoughtStep(text="so", round=3),
+        step("thought", text="look", tool="search", passages=(2,), round=1),
+        step("thought", text="again", tool="search", repeats=1, round=2),
+        step("thought", text="so", round=3),
         PairStep(question="?", answer="!", searched="x", passages=(1,)),
         PairStep(question="?", answer="!", searched="x", passages=(2,)),
     )

@@ -6,7 +6,9 @@ import re
 from itertools import groupby
 from typing import Any
 
-from spanlab.base.guide import INDEX, guide_pages, with_helps
+from mkdocs.structure.files import File, Files
+
+from spanlab.base.guide import INDEX, as_read, guide_pages
 
 
 def on_config(config: Any) -> None:
@@ -19,9 +21,18 @@ def on_config(config: Any) -> None:
     ]
 
 
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages of systems, which are in folders of theirs."""
+    for page in guide_pages():
+        if not page.in_menu:
+            text = page.path.read_text(encoding="utf-8")
+            files.append(File.generated(config, f"{page.topic}.md", content=text))
+    return files
+
+
 def on_page_markdown(markdown: str, **_: object) -> str:
     """Return a page with each picture in the colours that a reader has chosen, and with helps."""
     both = r"![\1](\2.webp#only-light)\n![\1](\2-dark.webp#only-dark)"
     return re.sub(
-        r"^!\[([^]]*)\]\((pictures/[\w-]+)\.webp\)$", both, with_helps(markdown), flags=re.MULTILINE
+        r"^!\[([^]]*)\]\((pictures/[\w-]+)\.webp\)$", both, as_read(markdown), flags=re.MULTILINE
     )

@@ -11,8 +11,11 @@ import asyncio
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
+from pkgutil import resolve_name
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import AsyncMock
@@ -68,8 +71,6 @@ from spanlab.scoring.annotators import compare_dataset, list_items, open_record
 from spanlab.scoring.votes import vote_dataset
 from spanlab.storage import Store, api_jobs
 from spanlab.storage.datasets import copy_as_gold, rename_annotator
-from spanlab.systems.safe.results import reasoning_results
-from spanlab.systems.veritrail.stages import error_stages
 from spanlab.worklists import plans, sight
 
 SECRET = "SECRET"  # what others said of the dataset that Anna is in
@@ -281,8 +282,6 @@ BLIND: dict[str, Attempt] = {  # beside these, an annotator who reviews blind
     "compares": lambda mine: compare_dataset(mine, "ours"),
     "counts rates": lambda mine: rates(mine, "ours", "lang"),
     "counts progress": lambda mine: campaign(mine, "ours"),
-    "counts stages": lambda mine: error_stages(mine, "ours", ["vote"]),
-    "counts reasonings": lambda mine: reasoning_results(mine, "ours"),
     "takes what all agree on": lambda mine: take_agreed(
         mine, "ours", "gold", "Anna", agreed_items(mine, "ours", adjudication.AdjudicationQueue())
     ),
@@ -295,6 +294,13 @@ BLIND: dict[str, Attempt] = {  # beside these, an annotator who reviews blind
     "counts for a report": lambda mine: overview_dataset(mine, "ours", ExportChoice()),
     "opens a version": _asks("ours@v1", open="a"),
 }
+for system, place, more in (
+    ("veritrail", "stages:error_stages", {"annotators": ["vote"]}),
+    ("safe", "results:reasoning_results", {}),
+):
+    if find_spec(f"spanlab.systems.{system}"):
+        count = resolve_name(f"spanlab.systems.{system}.{place}")
+        BLIND[f"counts by {system}"] = partial(count, dataset="ours", **more)
 CHANGES: dict[str, Attempt] = {  # what is for leads of the dataset
     "changes settings": lambda mine: mine.change_settings("ours", lambda _: DatasetSettings()),
     "keeps a version": lambda mine: snapshot(mine, "ours", "v2"),

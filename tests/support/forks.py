@@ -26,7 +26,7 @@ _FORKING = multiprocessing.get_context("forkserver")
 _FORKING.set_forkserver_preload(
     [
         *("alembic.command", "dbos._sys_db_sqlite", "dspy", "psycopg", "spacy", "spanlab.cli.app"),
-        *("spanlab.jobs.commands", "spanlab.systems.ucsc.extract", "spanlab.jobs.worker"),
+        *("spanlab.jobs.commands", "spanlab.jobs.worker"),
         *("spanlab.models.model", *(each.place.partition(":")[0] for each in KINDS.values())),
         # No pages: what they import asks for the offers of packages, which a fork may have more of.
         *("pandas", "pyarrow", "altair", "spanlab.app.guard"),

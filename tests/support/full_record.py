@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from steps import step
+
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -26,8 +28,6 @@ from spanlab.schema import (
     Span,
     Status,
 )
-from spanlab.systems.ucsc.trace import RevisionStep
-from spanlab.systems.veritrail.trace import TrailStep
 
 ANSWER = "Oslo 🇳🇴 became the capital in 1814.\r\nOslo has 3 million people."
 
@@ -96,7 +96,8 @@ def full_record() -> Record:
                     QuoteStep(text="invented"),
                     RelationStep(subject="Oslo", relation="has", object="700,000 people"),
                     FactStep(text="Oslo has 3 million.", verdict="refuted", looked_up=("Oslo",)),
-                    TrailStep(
+                    step(
+                        "trail",
                         claim=1,
                         round=1,
                         checked=("a",),
@@ -104,7 +105,7 @@ def full_record() -> Record:
                         summaries=("It has 700,000 people.",),
                         verdict="not-supported",
                     ),
-                    RevisionStep(text="Oslo is the capital."),
+                    step("revision", text="Oslo is the capital."),
                     RemarkStep(text="the model's JSON was repaired"),
                     CallsStep(model="m", calls=2, from_cache=1, cost=0.25),
                 ),

@@ -13,17 +13,23 @@ from typer.main import get_command
 from spanlab.base.guide import FOLDER, guide_pages
 from spanlab.cli.app import app
 
-TOPICS = [page.topic for page in guide_pages()]
-DEVELOPERS = FOLDER.with_name("developers")  # pages of the repository alone
-FOR_DEVELOPERS = sorted(path.stem for path in DEVELOPERS.glob("*.md"))
+PAGES = {page.topic: page.path for page in guide_pages()}
+TOPICS = [*PAGES]
+_DEVELOPERS = FOLDER.with_name("developers").glob("*.md")  # pages of the repository alone
+FOR_DEVELOPERS = sorted(path.stem for path in _DEVELOPERS)
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MADE = re.compile(r"<!-- made: .*?<!-- end -->", re.DOTALL)
 
 
 def text_of(topic: str) -> str:
     """Return a page of the guide, or one for developers."""
-    folder = DEVELOPERS if topic in FOR_DEVELOPERS else FOLDER
-    return (folder / f"{topic}.md").read_text(encoding="utf-8")
+    return path_of(topic).read_text(encoding="utf-8")
+
+
+def path_of(topic: str) -> Path:
+    """Return the file of a page of the guide, or of one for developers."""
+    folder = FOLDER.with_name("developers") if topic in FOR_DEVELOPERS else FOLDER
+    return PAGES.get(topic, folder / f"{topic}.md")
 
 
 def blocks(topic: str, *languages: str) -> list[str]:

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 import spanlab
 from spanlab import doors
-from spanlab.base.guide import FOLDER
+from spanlab.base.guide import FOLDER, INDEX, GuidePage, guide_pages
 from spanlab.base.options import Option
 from spanlab.base.settings import EndpointSettings, ModelSettings, Settings, WebSearchSettings
 from spanlab.detection import DetectorEntry, entries, entry_of, spec_of
@@ -32,18 +32,38 @@ from spanlab.search.spec import WRITER
 from spanlab.ui.editor_keys import ADJUDICATION_KEYS, KEYS, EditorKey
 
 _PART = re.compile(r"(<!-- made: ([\w -]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_LINK = re.compile(r"\[([^]]*)\]\((?:\.\./systems/)(\w+/[\w-]+\.md)(#[\w-]+)?\)")
+_SYSTEMS = FOLDER.with_name("systems")
 _SECTION = re.compile(r"^(Args|Returns|Raises|Attributes|Yields):$", re.MULTILINE)
 
 
 def made_anew(text: str) -> str:
-    """Return a page of the guide with its generated parts as the code has them now."""
+    """Return a page of the guide with its generated parts as the code has them now.
+
+    Of links to pages of a system that was taken out, the words remain.
+    """
 
     def part(found: re.Match[str]) -> str:
         name, *arguments = found[2].split()
         made = "\n".join(MAKERS[name](*arguments)).strip()
         return f"{found[1]}\n{made}\n\n{found[3]}"
 
-    return _PART.sub(part, text)
+    def link(found: re.Match[str]) -> str:
+        return found[0] if (_SYSTEMS / found[2]).is_file() else found[1]
+
+    return _PART.sub(part, _LINK.sub(link, text))
+
+
+def _systems() -> Iterator[str]:
+    """Every page of a system."""
+    for page in guide_pages():
+        if not page.in_menu:
+            yield f"- [{page.title}]({_of_system(page)}): {page.about}."
+
+
+def _of_system(page: GuidePage) -> str:
+    """Return where a system's page is, as pages in the guide's folder write it."""
+    return f"../systems/{page.path.relative_to(_SYSTEMS)}"
 
 
 def _commands() -> Iterator[str]:
@@ -129,26 +149,23 @@ _KEYS: Mapping[str, tuple[EditorKey, ...]] = {
 
 def _detectors() -> Iterator[str]:
     """All detectors by what they need, with what they cost."""
+    described = (
+        (name, page)
+        for page in guide_pages()
+        for name in re.findall(r"<!-- made: entry ([\w-]+) -->", page.path.read_text("utf-8"))
+    )
+    pages = {name: _of_system(page) for name, page in described}
     for group, members in groupby(sorted(entries(), key=_place), lambda each: each.group):
         yield f"### Needs {group}\n\n| detector | what it does | cost of an answer |"
         yield "| --- | --- | --- |"
         for entry in members:
-            page = _PAGES.get(entry.name, entry.name)
-            yield f"| [`{entry.name}`](detector-{page}.md) {entry.title} | {entry.what} | " + (
-                f"{typical_cost(entry)} |"
-            )
+            link = f"[`{entry.name}`]({pages[entry.name]})"
+            yield f"| {link} {entry.title} | {entry.what} | {typical_cost(entry)} |"
         yield ""
 
 
 def _place(entry: DetectorEntry) -> int:
     return ("nothing", "a model", "a model and a search", "a checkpoint").index(entry.group)
-
-
-_PAGES = {
-    "citations-model": "citations",
-    "encoder-nli-claims": "encoder-nli",
-    **dict.fromkeys(("veritrail-rag", "veritrail-source", "veritrail-vt-rag"), "veritrail"),
-}
 
 
 def _entry(name: str) -> Iterator[str]:
@@ -306,13 +323,14 @@ MAKERS: Mapping[str, Callable[..., Iterator[str]]] = {
     "languages": _languages,
     "python": _python,
     "reviews": _reviews,
+    "systems": _systems,
     "variables": _variables,
     "width": _width,
 }
 
 
 if __name__ == "__main__":
-    for path in sorted(FOLDER.glob("*.md")):
+    for path in (FOLDER / f"{INDEX}.md", *(page.path for page in guide_pages())):
         now = path.read_text(encoding="utf-8")
         if (anew := made_anew(now)) != now:
             path.write_text(anew, encoding="utf-8")

@@ -119,8 +119,9 @@ def test_words_of_no_passage_are_marked(letters: int, marked: list[str]) -> None
     (record,) = spanlab.annotate([spanlab.Record(item=item)], spec)
     assert [span.text for span in record.annotations[0].spans] == marked
 ''',
-    "spanlab/guide/detector-$name.md": """\
+    "spanlab/systems/$module/detector-$name.md": """\
 # $name: words that no passage has
+<!-- listed: $name: words that no passage has. -->
 
 <!-- made: entry $name -->
 <!-- end -->
@@ -137,7 +138,7 @@ spanlab annotate mine --detector $name --limit 3
 
 
 def write(name: str, root: Path = ROOT) -> list[Path]:
-    """Write the files of a new detector, and its line in the guide's list; return all of them.
+    """Write the files of a new detector; return all of them.
 
     Args:
         name: what it will be asked for by, such as ``odd-words``.
@@ -163,12 +164,7 @@ def write(name: str, root: Path = ROOT) -> list[Path]:
     for path, text in files.items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(Template(text).substitute(words), encoding="utf-8")
-    pages = root / "spanlab" / "guide" / "README.md"
-    lines = pages.read_text(encoding="utf-8").splitlines(keepends=True)
-    last = max(number for number, line in enumerate(lines) if "](detector-" in line)
-    lines.insert(last + 1, f"- [{name}](detector-{name}.md): words that no passage has.\n")
-    pages.write_text("".join(lines), encoding="utf-8")
-    return [*files, pages]
+    return [*files]
 
 
 def main(name: str) -> None:

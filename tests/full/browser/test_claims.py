@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from driving import REVIEWER, Desk, becomes, nodes_of
 from playwright.sync_api import expect
+from steps import step
 
 from spanlab.schema import (
     Annotation,
@@ -22,7 +23,6 @@ from spanlab.schema import (
     Record,
     Span,
 )
-from spanlab.systems.veritrail.trace import TrailStep
 
 pytestmark = pytest.mark.browser
 
@@ -206,7 +206,8 @@ WRONG = Annotation(
         ),
     ),
     trace=(
-        TrailStep(
+        step(
+            "trail",
             claim=0,
             round=1,
             checked=("summary",),
@@ -215,7 +216,8 @@ WRONG = Annotation(
             verdict="supported",
             reason="The summary says so.",
         ),
-        TrailStep(
+        step(
+            "trail",
             claim=0,
             round=2,
             checked=tuple(f"chapter {n}" for n in range(1, 13)),
@@ -227,6 +229,7 @@ WRONG = Annotation(
 )
 
 
+@pytest.mark.system("veritrail")
 def test_the_trail_shows_stages_quotes_verdicts_and_where_the_error_came_in(desk: Sit) -> None:
     here = desk([Record(item=TOLD, annotations=(WRONG,))])
     here.press("l")
@@ -261,14 +264,16 @@ def test_the_trail_shows_stages_quotes_verdicts_and_where_the_error_came_in(desk
         assert caught.value.path().read_bytes().startswith(begins)
 
 
+@pytest.mark.system("veritrail")
 def test_passages_without_a_process_are_a_trail_of_one_step(desk: Sit) -> None:
-    step = TrailStep(
+    trail = step(
+        "trail",
         claim=0,
         round=1,
         checked=("passage 1",),
         quotes=(NodeQuote(node="passage 1", start=0, end=23, text=WARSAW.text),),
         verdict="not-supported",
     )
-    here = desk([Record(item=CURIE, annotations=(CHECKED.model_copy(update={"trace": (step,)}),))])
+    here = desk([Record(item=CURIE, annotations=(CHECKED.model_copy(update={"trace": (trail,)}),))])
     here.press("l")
     becomes(lambda: nodes_of(here.page), ["passage 1", "answer"])

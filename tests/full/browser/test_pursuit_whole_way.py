@@ -18,7 +18,7 @@ from spanlab.search.addresses import ALLOWED
 from spanlab.storage import Store
 from spanlab.testing import ModelServer
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.system("papelo")]
 
 SETTLED = {"claim_is": "true", "question": ""}
 ADDED = "The guilds of Aldmere say that they built it in 1890."

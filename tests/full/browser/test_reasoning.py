@@ -16,7 +16,7 @@ from spanlab.schema import LABEL_SETS, Item, Passage, Record
 from spanlab.storage import Store
 from spanlab.testing import ModelServer
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.system("safe")]
 
 TOWER = Item(
     id="tower",

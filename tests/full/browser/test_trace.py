@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from driving import Desk, becomes, tells
 from playwright.sync_api import expect
+from steps import step
 
 from spanlab.schema import (
     Annotation,
@@ -31,9 +32,6 @@ from spanlab.schema import (
     Status,
     Step,
 )
-from spanlab.systems.mermaid.trace import ThoughtStep
-from spanlab.systems.ucsc.trace import RevisionStep
-from spanlab.systems.veritrail.trace import TrailStep
 
 pytestmark = pytest.mark.browser
 
@@ -117,7 +115,8 @@ GRAPH = told(
 )
 TRAIL = told(
     "trail",
-    TrailStep(
+    step(
+        "trail",
         claim=0,
         round=1,
         checked=("summary 1", "summary 2"),
@@ -126,7 +125,7 @@ TRAIL = told(
         verdict="supported",
         reason="The summary says so.",
     ),
-    TrailStep(claim=0, round=2, checked=("chapter",), verdict="not-supported"),
+    step("trail", claim=0, round=2, checked=("chapter",), verdict="not-supported"),
     FactStep(text="Curie was born.", verdict="not-supported", claim=0),
 )
 PURSUED = told(
@@ -150,7 +149,8 @@ PURSUED = told(
 AGENT = told(
     "agent",
     RecallStep(entities=("Curie",), passages=(0,), notes=("kept on 2026-11-01 from search",)),
-    ThoughtStep(
+    step(
+        "thought",
         text="Look for it.",
         tool="search",
         arguments={"query": "Curie <b>born</b>"},
@@ -158,8 +158,8 @@ AGENT = told(
         round=1,
         claim=0,
     ),
-    ThoughtStep(text="Read.", tool="read_page", failure="no such page", round=2, repeats=1),
-    ThoughtStep(text="It was Warsaw.", round=3),
+    step("thought", text="Read.", tool="read_page", failure="no such page", round=2, repeats=1),
+    step("thought", text="It was Warsaw.", round=3),
     spans=(span("Paris", REFUTES),),
 )
 HOPPING = told(
@@ -179,7 +179,7 @@ BROKEN = Annotation(
 
 def revised(lang: str, answer: str, revision: str) -> Record:
     item = Item(id=lang, lang=lang, question="?", answer=answer)
-    return Record(item=item, annotations=(told("revise", RevisionStep(text=revision)),))
+    return Record(item=item, annotations=(told("revise", step("revision", text=revision)),))
 
 
 def open_trace(here: Desk, heading: str) -> None:
@@ -228,6 +228,7 @@ def test_a_trace_opens_beside_the_answer_and_says_all_it_has_by_key(desk: Sit) -
     assert here.texts("curie") == ["Paris"]
 
 
+@pytest.mark.system("mermaid", "veritrail")
 def test_a_step_says_of_which_claim_it_is_in_which_round_and_with_which_tool(desk: Sit) -> None:
     """And the trace of an agent, one of a way to the sources, and one of questions."""
     kinds = {"hopping": HOPPING, "agent": AGENT, "trail": TRAIL, "pursued": PURSUED}
@@ -341,6 +342,7 @@ REVISIONS = {  # answer, revision, what went, what came
 }
 
 
+@pytest.mark.system("ucsc")
 def test_a_revision_shows_what_went_and_what_came_from_either_side(desk: Sit) -> None:
     here = desk([revised(lang, *said[:2]) for lang, said in REVISIONS.items()])
     open_trace(here, "Revision: 1 change")
@@ -384,13 +386,14 @@ def test_the_panel_goes_along_from_item_to_item(desk: Sit) -> None:
     )
 
 
+@pytest.mark.system("ucsc")
 def test_a_trace_full_of_markup_and_long_words_is_text_that_fits(desk: Sit) -> None:
     steps = (
         QueryStep(text=EVIL, retriever=EVIL, passages=(0, 1)),
         QuoteStep(text=EVIL * 9, reason="W" * 900),
         FactStep(text=EVIL, verdict="refuted", reason=EVIL * 9, looked_up=("x" * 400,)),
         RelationStep(subject="s" * 300, relation=EVIL, object=EVIL),
-        RevisionStep(text=EVIL + "w" * 600),
+        step("revision", text=EVIL + "w" * 600),
         RemarkStep(text=EVIL),
         CallsStep(model=EVIL + "m" * 300, calls=1),
     )
@@ -403,6 +406,7 @@ def test_a_trace_full_of_markup_and_long_words_is_text_that_fits(desk: Sit) -> N
     expect(here.page.locator(".sl-diff ins")).to_have_text(EVIL + "w" * 600)
 
 
+@pytest.mark.system("ucsc")
 def test_a_large_trace_is_neither_sent_nor_built_before_somebody_looks(desk: Sit) -> None:
     words = [f"word{index % 97}" for index in range(15_000)]
     answer = " ".join(words)[:100_000]
@@ -411,7 +415,7 @@ def test_a_large_trace_is_neither_sent_nor_built_before_somebody_looks(desk: Sit
               for i in range(200))  # fmt: skip
     relations = (RelationStep(subject=f"s{i}", relation="r", object="o") for i in range(500))
     item = Item(id="large", lang="en", answer=answer)
-    steps: tuple[Step, ...] = (*quotes, *relations, RevisionStep(text=changed))
+    steps: tuple[Step, ...] = (*quotes, *relations, step("revision", text=changed))
     here = desk([Record(item=item, annotations=(told("large", *steps),))])
     assert here.page.evaluate("spanlab.editor.item.payload.annotators[0].steps") == len(steps)
     assert "other" not in here.page.evaluate("JSON.stringify(spanlab.editor.item.payload)")

@@ -178,6 +178,7 @@ def test_claims_are_verified_and_their_verdicts_scored(
     assert json.loads(as_json.stdout)["against"]["difference"] == 0
 
 
+@pytest.mark.system("papelo")
 def test_without_a_search_there_is_no_evidence_and_the_run_says_so(
     model_server: ModelServer, spanlab: Run, tmp_path: Path
 ) -> None:
@@ -197,6 +198,7 @@ def test_without_a_search_there_is_no_evidence_and_the_run_says_so(
     assert model_server.requests == []
 
 
+@pytest.mark.system("safe")
 def test_of_safe_a_step_that_states_a_fact_is_no_plan_however_it_begins(
     model_server: ModelServer, spanlab: Run, tmp_path: Path
 ) -> None:

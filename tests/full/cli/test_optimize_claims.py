@@ -99,8 +99,10 @@ def tuned(spanlab: Run, model_server: ModelServer, tmp_path: Path) -> Run:
 @pytest.mark.parametrize(
     "detector",
     [
-        pytest.param(("veritrail",), id="veritrail"),
-        pytest.param(("papelo", "--option", "n=1"), id="papelo"),
+        pytest.param(("veritrail",), id="veritrail", marks=pytest.mark.system("veritrail")),
+        pytest.param(
+            ("papelo", "--option", "n=1"), id="papelo", marks=pytest.mark.system("papelo")
+        ),
     ],
 )
 def test_the_verdict_s_prompt_is_tuned_measured_by_macro_f1_and_used(
@@ -128,6 +130,7 @@ def test_the_verdict_s_prompt_is_tuned_measured_by_macro_f1_and_used(
     assert all("short" in instruction(ask) for ask in rulings)
 
 
+@pytest.mark.system("veritrail")
 def test_claims_are_counted_before_the_search(tuned: Run, model_server: ModelServer) -> None:
     estimate = tuned("optimize", "mine", "--detector", "veritrail", "--dry-run", *SMALL)
     assert estimate.returncode == 0, estimate.stderr
@@ -135,6 +138,7 @@ def test_claims_are_counted_before_the_search(tuned: Run, model_server: ModelSer
     assert model_server.requests == []
 
 
+@pytest.mark.system("veritrail")
 @pytest.mark.parametrize(
     ("options", "said"),
     [

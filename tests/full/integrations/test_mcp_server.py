@@ -112,6 +112,7 @@ def test_lines_that_are_no_requests_are_passed_over_and_half_an_emoji_is_answere
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.system("veritrail")
 def test_an_assistant_finds_hallucinations_scores_them_and_stops_a_call(
     tmp_path: Path, model_server: ModelServer
 ) -> None:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from paid import killed, put_away, signed
 from prompts import prompt_of
 from pursuit_answers import ITEM, PursuitModel, ScriptedWeb
@@ -21,7 +22,6 @@ from spanlab.schema import PairStep, Record
 from spanlab.search.addresses import ALLOWED
 from spanlab.search.spec import SearchSpec
 from spanlab.storage import Store
-from spanlab.systems.veritrail.trace import TrailStep
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 
 ASKED_FOR = re.compile(r"`\[\[ ## (claims|chosen|ruling|words) ## \]\]`")
@@ -52,6 +52,7 @@ class Model:
         return say_fields(ruling={"reason": "so it says", "verdict": verdict})
 
 
+@pytest.mark.system("veritrail")
 def test_answers_of_a_claim_that_a_kill_cut_off_are_not_asked_for_again(
     settings: Settings, model: ModelServer, tmp_path: Path
 ) -> None:
@@ -81,7 +82,7 @@ def test_answers_of_a_claim_that_a_kill_cut_off_are_not_asked_for_again(
     assert said is not None
     (claim,) = said.claims
     assert (claim.verdict, claim.error_stages) == ("not-supported", ("summary",))
-    rounds = [step.checked for step in said.trace if isinstance(step, TrailStep)]
+    rounds = [step.model_dump().get("checked") for step in said.trace if step.kind == "trail"]
     assert rounds == [("A", "B"), ("a",)]
 
 
@@ -97,6 +98,7 @@ class HangingPursuit(PursuitModel):
         return reply
 
 
+@pytest.mark.system("papelo")
 def test_searches_and_pages_of_a_pursuit_that_a_kill_cut_off_are_not_asked_for_again(
     settings: Settings, model: ModelServer
 ) -> None:

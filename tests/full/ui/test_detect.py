@@ -167,6 +167,14 @@ def test_calls_tokens_and_cost_are_estimated_before_the_start(
     app.number_input(key="spanlab.detect.limit").set_value(1).run()
     assert figures(app)["Items to do"] == "1"
     assert "has no search" not in everything(app)
+
+
+@pytest.mark.system("papelo")
+def test_a_detector_that_searches_says_that_it_has_no_search(
+    open_page: OpenPage, store: Store, reachable: None
+) -> None:
+    store.import_records("mine", records("a"))
+    app = open_page("detect")
     app.checkbox(key=EXTRACT.replace("ucsc-extract", "papelo")).check().run()
     assert "papelo has no search: it judges by the passages that items have" in everything(app)
 

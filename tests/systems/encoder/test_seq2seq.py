@@ -1,6 +1,6 @@
 """A text becomes a text by a sequence-to-sequence checkpoint.
 
-Those of PyTorch that can be loaded are in ``tests/full/cli/test_trained_questions.py``.
+Those of PyTorch that can be loaded are in ``tests/full/systems/papelo/test_trained_questions.py``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Labels of tokens, by hand. Training needs torch: tests/full/cli/test_trained_encoder.py."""
+"""Labels of tokens, by hand; what needs torch is in ``tests/full/systems/encoder``."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import pytest
 from detector_cases import ANSWER, TOWER, Make, detect
 
 from spanlab.schema import Status
+from spanlab.systems.ucsc.revise import revision_in
 from spanlab.systems.ucsc.trace import RevisionStep
 from spanlab.testing import ModelServer, in_turn, say, say_fields
 
@@ -135,3 +136,8 @@ def test_a_wholly_wrong_answer_may_be_replaced(
     assert said.status is Status.DONE
     assert said.spans[0].text.startswith("Ada Smith")
     assert model_server.count == 1
+
+
+@pytest.mark.parametrize("piece", [" ", "\n", "#", "*", "[", "{", '"', "```", "[[ ## "])
+def test_a_revision_that_repeats_itself_without_end_is_read_soon(piece: str) -> None:
+    revision_in("It was built in 1889.", piece * 60_000, "")

@@ -25,6 +25,8 @@ from spanlab.networks.rewriter import TextRewriter
 from spanlab.search.addresses import ALLOWED
 from spanlab.testing import ModelServer
 
+pytestmark = pytest.mark.system("encoder")
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 QUESTIONS = {
     "the tower was built in 1984 .": "when was the tower built ?",

@@ -16,7 +16,7 @@ from spanlab.schema import Status
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 FACTS: Mapping[str, list[tuple[str, str, str]]] = {  # by a word of the passage
     "village": [("Sandvik", "is", "fishing village")],

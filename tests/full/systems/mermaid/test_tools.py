@@ -13,7 +13,7 @@ from spanlab.schema import Item, Record
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-STRANGE = Path(__file__).parents[2] / "tools" / "strange_server.py"
+STRANGE = Path(__file__).parents[3] / "tools" / "strange_server.py"
 
 
 def test_servers_are_listed_with_the_tools_that_may_be_called(spanlab: Run, tmp_path: Path) -> None:
