@@ -153,6 +153,11 @@ class OptionModel(FrozenModel):
     """Options that belong together; a field may be such a model itself."""
 
     @classmethod
+    def further_options(cls) -> tuple[Option, ...]:
+        """Return options that are known only when they are asked for, each with its path."""
+        return ()
+
+    @classmethod
     def checked(cls, values: Mapping[str, Any]) -> Self:
         """Return the model with these values.
 
@@ -220,7 +225,8 @@ def options_in(model: type[BaseModel]) -> tuple[Option, ...]:
         else:
             titles, about = described.known()
             options.append(replace(option, titles=titles, about=about))
-    return tuple(options)
+    further = model.further_options() if issubclass(model, OptionModel) else ()
+    return (*options, *further)
 
 
 @cache  # a schema takes ten milliseconds, and a page asks for those of a dozen models

@@ -95,8 +95,6 @@ def import_command(
         return
     with TemporaryDirectory() as folder:
         paths = in_folders(inputs.find_files(_with_traces(files, Path(folder))))
-        if options.asked and (len(paths) != 1 or not paths[0].is_dir()):
-            raise UsageError("--query and --answer go with one folder: the output of GraphRAG")
         if dry_run:
             preview = preview_import(paths, options)
             console.write_tables(preview.tables())

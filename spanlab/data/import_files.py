@@ -7,7 +7,6 @@ import shutil
 import zipfile
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -34,14 +33,6 @@ _DAMAGE = (
 _TABLES = (".arrow", ".parquet")
 _CACHED = ("cache-", "tmp", ".")  # what `datasets` has computed from its files
 _LINES = (".jsonl", ".ndjson", ".csv", ".tsv")
-
-
-@dataclass(frozen=True)
-class ImportFiles:
-    """Files to import, and RAGTruth's ``source_info.jsonl`` if it was among them."""
-
-    files: tuple[Path, ...]
-    source_info: Path | None = None
 
 
 def in_folders(files: Iterable[Path]) -> list[Path]:
@@ -129,15 +120,12 @@ def unpack_contexts(upload: Path, directory: Path) -> Path:
     return directory
 
 
-def split_sources(files: Sequence[Path]) -> ImportFiles:
-    """Take RAGTruth's ``source_info.jsonl`` out of files that are to be imported together.
+def without_sources(files: Sequence[Path]) -> Sequence[Path]:
+    """Return files without RAGTruth's ``source_info.jsonl``, which is read beside its answers.
 
     On its own it stays, so that the reader's error explains it.
     """
-    data_files = tuple(file for file in files if file.name != _SOURCES)
-    if not data_files or len(data_files) == len(files):
-        return ImportFiles(tuple(files))
-    return ImportFiles(data_files, next(file for file in files if file.name == _SOURCES))
+    return [file for file in files if file.name != _SOURCES] or files
 
 
 def estimate_items(files: Iterable[Path]) -> int | None:

@@ -15,7 +15,7 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from spanlab.base.errors import InputError
-from spanlab.data.import_files import in_folders, save_upload, split_sources, unpack_contexts
+from spanlab.data.import_files import in_folders, save_upload, unpack_contexts, without_sources
 from spanlab.data.import_preview import ImportPreview, preview_import
 from spanlab.data.importing import ImportOptions
 from spanlab.formats.known.tabular import RecordLayout
@@ -49,7 +49,7 @@ class ImportChoice:
 
     def with_options(self, **options: Any) -> ImportChoice:
         """Return the same files, read otherwise."""
-        return replace(self, options=self.options.model_copy(update=options))
+        return replace(self, options=self.options.having(**options))
 
     @property
     def source(self) -> tuple[object, ...]:
@@ -136,7 +136,9 @@ def layout_of(choice: ImportChoice) -> RecordLayout:
     Raises:
         InputError: the file cannot be read.
     """
-    reading = ImportOptions(**choice.options.model_dump(include={"format", "records", "encoding"}))
+    said = choice.options
+    own = {name: value for name, value in said.own.items() if name == "records"}
+    reading = ImportOptions(format=said.format, encoding=said.encoding, own=own)
     first_file = ImportChoice(choice.uploads[:1], choice.paths[:1], "", reading)
     kept_layout = st.session_state.get(_LAYOUT)
     if choice.uploads and kept_layout is not None and kept_layout[0] == first_file.key():
@@ -165,7 +167,8 @@ def _save_uploads(choice: ImportChoice, folder: Path) -> ReadableFiles:
         files.append(save_upload(upload.name, upload, folder))
     changes: dict[str, Path | None] = {}
     for name in ("contexts", "requests"):
-        path, beside = getattr(choice.options, name), choice.beside.get(name)
+        given = {**dict(choice.options), **choice.options.own}
+        path, beside = given.get(name), choice.beside.get(name)
         if path is not None:
             (changes[name],) = _find_on_server([str(path)])
         elif beside is not None:
@@ -175,10 +178,8 @@ def _save_uploads(choice: ImportChoice, folder: Path) -> ReadableFiles:
             saved = save_upload(beside.name, beside, apart)
             is_contexts = name == "contexts"
             changes[name] = unpack_contexts(saved, apart / "unpacked") if is_contexts else saved
-    sources = split_sources(in_folders(files))
-    changes["sources"] = sources.source_info
-    options = choice.options.model_copy(update=changes)
-    return ReadableFiles(sources.files, options, str(folder))
+    readable = without_sources(in_folders(files))
+    return ReadableFiles(readable, choice.options.having(**changes), str(folder))
 
 
 def _find_on_server(named: Sequence[str]) -> list[Path]:

@@ -13,6 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from spanlab.base.errors import SpanlabError, UsageError
+from spanlab.base.options import options_in
 from spanlab.data.import_files_panel import RECIPE, ImportChoice, layout_of, show_samples
 from spanlab.data.importing import ImportOptions
 from spanlab.data.pull_panel import ask_traces
@@ -40,6 +41,7 @@ _KINDS = {
     _ANNOTATIONS: "What people and detectors marked in items that a dataset has, by their names.",
 }
 _BESIDE = 3  # boxes in a row
+_WHERE_NEEDED = ("records", "requests")  # where a file has several lists, or a batch's ids
 _ENCODINGS = ("utf-8", "windows-1252", "latin-1", "utf-16")
 _UNSAID = {name: field.default for name, field in ImportOptions.model_fields.items()}
 _FIELDS = {
@@ -128,9 +130,11 @@ def _ask_reading(choice: ImportChoice, preview: DeltaGenerator) -> ImportChoice:
         preview.caption(plain(f"Read by the recipe {recipes[0].name}."))
     elif choice.is_any:
         choice = _with_columns(choice)
-    beside = ["contexts"]
-    if choice.is_any and BATCH_ID in _read_layout(choice).columns:
+    beside, layout = ["contexts"], _read_layout(choice) if choice.is_any else RecordLayout()
+    if BATCH_ID in layout.columns:
         beside.append("requests")
+    own = [option.keyword for option in layout.options if "page" in option.sides]
+    choice = choice.with_options(**_ask(*(name for name in own if name not in _WHERE_NEEDED)))
     on_server = not uploads and server_files() is not None
     reading = _ask(*beside, **{name: {"kind": "text"} for name in beside}) if on_server else {}
     uploaded = {} if on_server else {name: _ask_beside(name) for name in beside}
@@ -220,7 +224,7 @@ _BESIDE_HELP = {
 
 
 def _ask_beside(name: str) -> UploadedFile | None:
-    title = ImportOptions.model_fields[name].title or name
+    title = next(option.label for option in options_in(ImportOptions) if option.name == name)
     kinds = ["jsonl", "zip"] if name == "contexts" else ["jsonl"]
     key = f"import-{name}-{import_round()}"
     return st.file_uploader(title, type=kinds, key=key, help=_BESIDE_HELP[name])

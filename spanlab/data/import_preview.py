@@ -20,6 +20,7 @@ from spanlab.data.importing import (
 )
 from spanlab.data.languages import LanguageGuess, in_a_terminal
 from spanlab.formats import ReadOptions, RejectedRecord, detect, read_placed
+from spanlab.formats.registry import options_of
 from spanlab.formats.wrongs import Kinds
 from spanlab.output.figures import counted
 from spanlab.output.tables import ResultTable, fact_table
@@ -81,6 +82,8 @@ class ImportPreview:
             "annotators": annotators or "none",
             "passages": f"in {self.with_passages:,} of {among}{counted(self.read, 'item')}",
         }
+        if options := options_of(*self.formats):
+            facts["options"] = ", ".join(option.flags[-1] for option in options)
         if self.fields:
             facts["fields"] = describe_fields(self.fields)
         if self.remarks:

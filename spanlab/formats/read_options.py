@@ -7,14 +7,14 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from spanlab.base.errors import InputError, UsageError, unreadable
 from spanlab.base.fields import message_of
-from spanlab.base.options import OptionModel, option
+from spanlab.base.options import Option, OptionModel, option
 from spanlab.formats.recipes import recipe_in
 from spanlab.schema import Question, Response
 
@@ -104,6 +104,13 @@ def format_titles() -> dict[str, str]:
     return titles()
 
 
+def own_options() -> tuple[Option, ...]:
+    """Return the options that formats alone have."""
+    from spanlab.formats.registry import options_of  # as above
+
+    return options_of()
+
+
 def mapping_in(pairs: Iterable[str], usage: str) -> dict[str, str]:
     """Return ``name=value`` pairs as a dict.
 
@@ -136,6 +143,8 @@ class ReadOptions(OptionModel):
         on_fields: called once a file with its name and what each field of it became (the answer,
             passages, meta, …, or "left out"), by their names or paths.
         name: what to call the file in messages, such as the name of an upload.
+        own: options that one format alone has, by name; as keywords they may stand among the
+            others.
     """
 
     format: str = option(
@@ -158,26 +167,12 @@ class ReadOptions(OptionModel):
         "and passages.",
         placeholder="/data/contexts",
     )
-    requests: Path | None = option(
-        None,
-        title="Requests of a batch",
-        help="For the results of a batch (OpenAI's, Anthropic's): the JSONL of its requests, which "
-        "has the questions. They are joined by custom_id.",
-        placeholder="/data/requests.jsonl",
-    )
     columns: Annotated[Mapping[str, str] | None, BeforeValidator(_columns)] = option(
         None,
         title="Columns",
         help="Which column of a table, or field of JSON, is what: answer=output.text, "
         "messages=chat, passages=docs.content. Repeatable.",
         flags="--column",
-    )
-    records: str | None = option(
-        None,
-        title="Records",
-        help="Where the list of records is, in a JSON file that is one object, such as "
-        "results.items. By default it is the list that looks most like records.",
-        titles={".": "the file as one record"},
     )
     turns: Literal["last", "all"] = option(
         "last",
@@ -214,21 +209,6 @@ class ReadOptions(OptionModel):
         "Python knows.",
         placeholder="utf-8",
     )
-    sources: Path | None = option(
-        None,
-        title="Sources of RAGTruth",
-        help="RAGTruth's source_info.jsonl, if it is in another folder.",
-        sides={"command", "python"},
-    )
-    query: str | None = option(
-        None,
-        title="Question",
-        help="The question, for GraphRAG's output without queries.jsonl.",
-        sides={"command", "python"},
-    )
-    answer: str | None = option(
-        None, title="Answer", help="The answer to --query.", sides={"command", "python"}
-    )
     on_warning: SkipJsonSchema[Callable[[str], None]] = Field(_warn, exclude=True)
     on_reject: SkipJsonSchema[Callable[[RejectedRecord], None] | None] = Field(None, exclude=True)
     on_response: SkipJsonSchema[Callable[[ControlResponse], None] | None] = Field(
@@ -241,6 +221,41 @@ class ReadOptions(OptionModel):
         lambda *_: None, exclude=True
     )
     name: SkipJsonSchema[str | None] = Field(None, exclude=True)
+    own: SkipJsonSchema[Mapping[str, Any]] = Field(default_factory=dict)
+
+    @classmethod
+    def further_options(cls) -> tuple[Option, ...]:
+        """Return the options that formats alone have."""
+        return own_options()
+
+    def having(self, **options: Any) -> Self:
+        """Return these options with others, also of formats; None for one of a format is unsaid."""
+        common = {name: options.pop(name) for name in [*options] if name in type(self).model_fields}
+        own = {name: value for name, value in {**self.own, **options}.items() if value is not None}
+        return self.model_copy(update={**common, "own": own})
+
+    @field_validator("own")
+    @classmethod
+    def _check_own(cls, own: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the values as their options have them; raises UsageError for one that is wrong."""
+        from spanlab.formats.registry import formats, reader_of  # as above
+
+        made: dict[str, Any] = {}
+        for model in {reader_of(name).own_options for name in formats() if own}:
+            fields = {name: own[name] for name in own.keys() & model.model_fields}
+            made |= {name: value for name, value in model.of(None, **fields) if name in fields}
+        return made
+
+    @model_validator(mode="before")
+    @classmethod
+    def _put_own_apart(cls, given: Any) -> Any:
+        """Put options of formats into ``own``; what no format has either is refused as unknown."""
+        others = given.keys() - cls.model_fields if isinstance(given, Mapping) else ()
+        own = {o.name: given[o.name] for o in own_options() if o.name in others} if others else {}
+        if not own:
+            return given
+        common = {name: value for name, value in given.items() if name not in own}
+        return {**common, "own": {**own, **given.get("own", {})}}
 
     @model_validator(mode="before")
     @classmethod
@@ -257,21 +272,6 @@ class ReadOptions(OptionModel):
         columns = {**recipe.get("columns", {}), **(_columns(given.get("columns")) or {})}
         return {**recipe, **given, "columns": columns or None}
 
-    @property
-    def asked(self) -> tuple[str, str] | None:
-        """The question and the answer that are given for GraphRAG's output.
-
-        Raises:
-            UsageError: there is only one of them.
-        """
-        if self.query is None and self.answer is None:
-            return None
-        if self.query is None or self.answer is None:
-            raise UsageError(
-                "--query and --answer go together: the question asked, and what came of it"
-            )
-        return self.query, self.answer
-
 
 def checked_recipe(content: bytes, name: str) -> dict[str, Any]:
     """Return the options that a recipe has.
@@ -286,6 +286,8 @@ def checked_recipe(content: bytes, name: str) -> dict[str, Any]:
     recipe = recipe_in(content, name)
     try:
         ReadOptions.model_validate(recipe)
+    except UsageError as error:
+        raise InputError(str(error), file=name) from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = ".".join(map(str, first["loc"]))

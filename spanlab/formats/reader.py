@@ -25,6 +25,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from spanlab.base.errors import WRONG, InputError
 from spanlab.base.fields import message_of
+from spanlab.base.options import OptionModel
 from spanlab.doors import Export
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.language_names import LANGUAGES
@@ -41,6 +42,7 @@ class FormatReader(ABC):
         in_tables: whether a table with these columns is of the format, too; ``in_parquet``
             whether one in Parquet is.
         before: formats whose records may have these fields among theirs.
+        own_options: what can be set for this format alone.
         maps_columns: whether its columns, or data fields, have no fixed names.
         reads_folders: whether a folder may be read; ``folder`` says what one of the format holds,
             and who names the file ``main_file`` in one means all of it.
@@ -50,6 +52,7 @@ class FormatReader(ABC):
     in_tables: ClassVar[bool] = False
     in_parquet: ClassVar[bool] = False
     before: ClassVar[frozenset[str]] = frozenset()
+    own_options: ClassVar[type[OptionModel]] = OptionModel
     maps_columns: ClassVar[bool] = False
     reads_folders: ClassVar[bool] = False
     folder: ClassVar[str] = ""
@@ -58,6 +61,9 @@ class FormatReader(ABC):
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         self._file = file
         self._options = options
+        names = self.own_options.model_fields.keys()
+        own = {name: value for name, value in options.own.items() if name in names}
+        self._own = self.own_options.of(None, **own)
 
     @classmethod
     def owns(cls, file: InputFile) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spanlab.base.errors import InputError, UsageError
+from spanlab.base.options import options_in
 from spanlab.formats.common_labels import in_common_labels
 from spanlab.formats.contexts import ContextFiles
 from spanlab.formats.detect import recognise, table_of
@@ -20,7 +21,7 @@ from spanlab.formats.known.tabular import SAMPLES, MappedReader, RecordLayout, T
 from spanlab.formats.read_options import ReadOptions, RejectedRecord
 from spanlab.formats.reader import FormatReader, NoAnswer
 from spanlab.formats.recipes import PARTS, as_toml
-from spanlab.formats.registry import formats, reader_of
+from spanlab.formats.registry import formats, options_of, reader_of
 from spanlab.output.figures import counted, named_ids
 from spanlab.schema import Record
 
@@ -69,8 +70,8 @@ def table_layout(path: Path, options: ReadOptions | None = None) -> RecordLayout
     """Return what a table's, or JSON's, records look like, for people to say which column is which.
 
     Returns:
-        Columns, guesses and the first records; empty if the file's format has fixed ones, or there
-        are no rows.
+        Columns, guesses and the first records, none if the file's format has fixed ones, or there
+        are no rows; and the format's own options.
 
     Raises:
         InputError: the file is missing, empty, broken or of no known format.
@@ -78,7 +79,8 @@ def table_layout(path: Path, options: ReadOptions | None = None) -> RecordLayout
     """
     read_options = options or ReadOptions()
     reader = _make_reader(_input_file(path, read_options), read_options)
-    return reader.layout() if isinstance(reader, MappedReader) else RecordLayout()
+    layout = reader.layout() if isinstance(reader, MappedReader) else RecordLayout()
+    return layout._replace(options=options_in(reader.own_options))
 
 
 def recipe_of(path: Path, options: ReadOptions | None = None) -> str:
@@ -96,11 +98,8 @@ def recipe_of(path: Path, options: ReadOptions | None = None) -> str:
     )
     file = _input_file(path, chosen)
     reader = _make_reader(file, chosen)
-    said = {
-        name: value
-        for name in PARTS
-        if (value := getattr(chosen, name)) != ReadOptions.model_fields[name].default
-    }
+    given, unsaid = {**dict(chosen), **chosen.own}, ReadOptions()
+    said = {name: given[name] for name in PARTS if given.get(name) != getattr(unsaid, name, None)}
     if not (isinstance(reader, MappedReader) and reader.maps_columns):
         name = recognise(file) if chosen.format == "auto" else chosen.format
         return as_toml(said | {"format": name})
@@ -139,15 +138,14 @@ def _make_reader(file: InputFile, options: ReadOptions) -> FormatReader:
         is_json = table is None and file.head().lstrip()[:1] in (b"{", b"[")
         # Whoever maps the columns of a table knows it for another.
         make = make if is_json else table or reader_of("csv")
-    if options.records is not None and name != "json":
-        raise UsageError(
-            f"{file.name} is {name}, which has no lists of records to choose from; json has"
+    if others := options.own.keys() - make.own_options.model_fields.keys():
+        (flag, has) = min(
+            (option.flags[-1], other)
+            for other in formats()
+            for option in options_of(other)
+            if option.name in others
         )
-    if options.requests is not None and name != "json":
-        raise UsageError(
-            f"{file.name} is {name}; --requests joins the requests of a batch to its results, "
-            "which are json"
-        )
+        raise UsageError(f"{file.name} is {name}, which has no option {flag}; {has} has it")
     if options.columns and not make.maps_columns:
         mapped = [other for other in formats() if reader_of(other).maps_columns]
         raise UsageError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +13,7 @@ from pkgutil import iter_modules
 from spanlab import doors
 from spanlab.base.errors import SpanlabError, UsageError
 from spanlab.base.inbound import brought, offered
+from spanlab.base.options import Option, options_in
 from spanlab.formats import known
 from spanlab.formats.files import InputFile
 from spanlab.formats.reader import FormatEntry, FormatReader
@@ -46,6 +48,13 @@ def formats() -> tuple[str, ...]:
 def writable() -> tuple[str, ...]:
     """Return the names of all formats that may be written."""
     return tuple(name for name, entry in known_formats().items() if entry.is_written)
+
+
+def options_of(*names: str) -> tuple[Option, ...]:
+    """Return the options that these formats alone have, each once; without names those of all."""
+    models = (reader_of(name).own_options for name in names or formats())
+    options = {option.name: option for model in models for option in options_in(model)}
+    return tuple(replace(option, path=("own", name)) for name, option in options.items())
 
 
 def titles() -> dict[str, str]:

@@ -71,7 +71,7 @@ def as_words(option: Option, value: Any) -> list[str]:
 def found_in(filled: BaseModel, option: Option) -> Any:
     value: Any = filled
     for part in option.path:
-        value = getattr(value, part)
+        value = value[part] if isinstance(value, dict) else getattr(value, part)
     if isinstance(value, tuple | Mapping):
         return type(other(option))(value)
     return str(value) if option.kind == "path" else value

@@ -11,11 +11,10 @@ import pytest
 
 from spanlab.base.errors import InputError
 from spanlab.data.import_files import (
-    ImportFiles,
     estimate_items,
     save_upload,
-    split_sources,
     unpack_contexts,
+    without_sources,
 )
 from spanlab.formats.files import files_named
 from spanlab.formats.server_files import ServerFiles
@@ -163,9 +162,9 @@ def test_json_lines_of_passages_stay_as_they_are(tmp_path: Path) -> None:
 
 def test_ragtruths_second_file_is_read_beside_the_first() -> None:
     response, sources = Path("response.jsonl"), Path("source_info.jsonl")
-    assert split_sources([sources, response]) == ImportFiles((response,), sources)
-    assert split_sources([sources]) == ImportFiles((sources,))
-    assert split_sources([response]) == ImportFiles((response,))
+    assert without_sources([sources, response]) == [response]
+    assert without_sources([sources]) == [sources]
+    assert without_sources([response]) == [response]
 
 
 def test_items_are_estimated_from_the_first_lines(tmp_path: Path) -> None:

@@ -157,6 +157,20 @@ def test_one_file_is_a_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         sys.modules.pop(f"{known.__name__}.letters", None)
 
 
+def test_an_option_of_one_format_is_refused_for_another_and_told_where_it_is_had(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.csv").write_text("question,answer\nHow?,So.\n")
+    options = ReadOptions.checked({"query": "How?", "answer": "So."})
+    with pytest.raises(UsageError, match=r"a\.csv is csv, which has no option --answer; graphrag"):
+        read(tmp_path / "a.csv", options)
+    (tmp_path / "a.toml").write_text("records = 3\n")
+    with pytest.raises(InputError, match=r"a\.toml: records: Input should be a valid string"):
+        ReadOptions.checked({"recipe": tmp_path / "a.toml"})
+    with pytest.raises(UsageError, match="no option named 'nonsense'"):
+        ReadOptions.checked({"nonsense": 1})
+
+
 def records(n: int) -> Iterator[Record]:
     for index in range(n):
         yield Record(item=Item(id=str(index), answer="x"))

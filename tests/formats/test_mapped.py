@@ -158,12 +158,14 @@ def test_another_list_can_be_named(tmp_path: Path) -> None:
     other = [{"text": "In Rome."}]
     path.write_text(json.dumps({"answer": "In Paris.", "results": ROWS, "more": {"rows": other}}))
     assert table_layout(path).lists == (".", "results", "more.rows")
-    chosen = [record.item.answer for record in read(path, ReadOptions(records="more.rows"))]
+    chosen = [
+        record.item.answer for record in read(path, ReadOptions(own={"records": "more.rows"}))
+    ]
     assert chosen == ["In Rome."]
     with pytest.raises(InputError, match=r"no list of records at 'more'; .*more\.rows"):
-        read_all(path, ReadOptions(records="more"))
-    with pytest.raises(UsageError, match="which has no lists of records"):
-        read_all(lines(tmp_path, {"id": "a", "answer": "x"}), ReadOptions(records="more"))
+        read_all(path, ReadOptions(own={"records": "more"}))
+    with pytest.raises(UsageError, match="which has no option --records; json has it"):
+        read_all(lines(tmp_path, {"id": "a", "answer": "x"}), ReadOptions(own={"records": "more"}))
 
 
 @pytest.mark.parametrize("indent", [None, 2], ids=["one line", "indented"])

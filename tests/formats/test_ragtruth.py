@@ -163,7 +163,7 @@ def test_the_sources_may_lie_elsewhere(tmp_path: Path, responses: Path) -> None:
     (tmp_path / "source_info.jsonl").rename(moved)
     with pytest.raises(InputError, match=r"no source_info\.jsonl for these responses"):
         read(responses)
-    assert len(list(read(responses, ReadOptions(sources=moved)))) == 3
+    assert len(list(read(responses, ReadOptions(own={"sources": moved})))) == 3
 
 
 def test_an_unknown_source_is_named(tmp_path: Path) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic_core import from_json, to_json
 
 from spanlab.base.errors import InputError
+from spanlab.base.options import OptionModel, option
 from spanlab.formats.batches import BatchRequests, is_request
 from spanlab.formats.cells import is_said
 from spanlab.formats.chats import answers_in, is_chat, plain_chat
@@ -42,8 +44,30 @@ _SHARED: Final = ("question", "passages")
 ITSELF: Final = "."  # the path of a file's one object
 
 
+class JsonOptions(OptionModel):
+    """Which records are read, and what belongs to them."""
+
+    requests: Path | None = option(
+        None,
+        title="Requests of a batch",
+        help="For the results of a batch (OpenAI's, Anthropic's): the JSONL of its requests, which "
+        "has the questions. They are joined by custom_id.",
+        placeholder="/data/requests.jsonl",
+    )
+    records: str | None = option(
+        None,
+        title="Records",
+        help="Where the list of records is, in a JSON file that is one object, such as "
+        "results.items. By default it is the list that looks most like records.",
+        titles={".": "the file as one record"},
+    )
+
+
 class JsonReader(MappedReader):
     """Reads JSON records; a column is a field, or the dotted path of one inside others."""
+
+    own_options = JsonOptions
+    _own: JsonOptions
 
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
@@ -137,7 +161,7 @@ class JsonReader(MappedReader):
 
     @cached_property
     def _requests(self) -> BatchRequests | None:
-        path = self._options.requests
+        path = self._own.requests
         return None if path is None else BatchRequests(path, self._file)
 
     def _rows(self) -> Iterator[FileRow]:
@@ -147,9 +171,9 @@ class JsonReader(MappedReader):
         if self._is_chat:
             chat = to_json({"messages": self._file.load()})
             return iter([self._file.row(1, chat, "record", 1)])
-        if self._options.records not in (None, ITSELF):
+        if self._own.records not in (None, ITSELF):
             raise InputError(
-                f"there is no list of records at {self._options.records!r}",
+                f"there is no list of records at {self._own.records!r}",
                 file=self._file.name,
                 found=f"lists at {', '.join(list_.path for list_ in self._lists) or 'no place'}",
                 expected="the path of a list with objects in it, in a file that is one object; "
@@ -202,10 +226,8 @@ class JsonReader(MappedReader):
     @cached_property
     def _list(self) -> RecordList | None:
         """The list that the records are in; None if they are in none."""
-        if self._options.records is not None:
-            return next(
-                (list_ for list_ in self._lists if list_.path == self._options.records), None
-            )
+        if self._own.records is not None:
+            return next((list_ for list_ in self._lists if list_.path == self._own.records), None)
         ranks = [(self._rank(list_.first), list_) for list_ in self._lists]
         rank, likeliest = max(
             ranks, key=lambda ranked: (ranked[0], ranked[1].size), default=((False, 0), None)

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from spanlab.base.errors import InputError
+from spanlab.base.options import OptionModel, option
 from spanlab.formats import reader
 from spanlab.formats.contexts import RecordIndex
 from spanlab.formats.files import FileRow, InputFile
@@ -78,14 +79,27 @@ class _SourceRow(BaseModel):
         return (Passage(text=json.dumps(info, ensure_ascii=False, indent=2)),)
 
 
+class SourcesOptions(OptionModel):
+    """Where the sources are."""
+
+    sources: Path | None = option(
+        None,
+        title="Sources of RAGTruth",
+        help="RAGTruth's source_info.jsonl, if it is in another folder.",
+        sides={"command", "python"},
+    )
+
+
 class RagTruthReader(reader.FormatReader):
     """Reads responses; the sources are looked up on disk."""
 
     signatures = (frozenset(("response", "source_id")),)
+    own_options = SourcesOptions
+    _own: SourcesOptions
 
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
-        path = options.sources or _default_sources(file.path)
+        path = self._own.sources or _default_sources(file.path)
         if not path.is_file():
             raise InputError(
                 f"there is no {SOURCES} for these responses",

@@ -25,6 +25,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from spanlab.base.errors import InputError
+from spanlab.base.options import Option
 from spanlab.formats import reader
 from spanlab.formats.annotator_rows import SAID, SPANS, AnnotatorRows, annotator_rows_in
 from spanlab.formats.cells import (
@@ -114,12 +115,14 @@ class RecordLayout(NamedTuple):
         samples: the first records, as they stand.
         lists: where lists of records are in a file that is one JSON object, the one that is read
             first; empty for other files.
+        options: what can be set for the file's format alone.
     """
 
     columns: tuple[str, ...] = ()
     guesses: Mapping[str, str] = {}
     samples: tuple[Mapping[str, Any], ...] = ()
     lists: tuple[str, ...] = ()
+    options: tuple[Option, ...] = ()
 
 
 class MappedReader(reader.FormatReader):

@@ -10,7 +10,7 @@ whoever asks GraphRAG writes beside its tables, one query a line:
      "context": {"reports": [{"id": …}], "entities": …, "relationships": …, "sources": …}}
 
 with the map contexts and answers of a global search, or the ``context`` of any other. A single
-question and its answer can be given instead (``ReadOptions.asked``); the answer then counts as made
+question and its answer can be given instead (``QuestionOptions``); the answer then counts as made
 from all reports, as nothing tells which were read. Sentences
 judged by people may stand in ``claims.jsonl``: ``{"query_id": …, "claim": …, "supported": …,
 "error_stage": …}``, where the last names the stage at which the error came in, if that is known.
@@ -27,7 +27,8 @@ from typing import Final
 
 from pydantic import Field
 
-from spanlab.base.errors import InputError
+from spanlab.base.errors import InputError, UsageError
+from spanlab.base.options import OptionModel, option
 from spanlab.formats import reader
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.schema import (
@@ -91,9 +92,22 @@ class _JudgedClaim(GivenRow):
     error_stage: str | None = None
 
 
+class QuestionOptions(OptionModel):
+    """The question and its answer, where no file has them."""
+
+    query: str | None = option(
+        None,
+        title="Question",
+        help="The question, for GraphRAG's output without queries.jsonl.",
+    )
+    answer: str | None = option(None, title="Answer", help="The answer to --query.")
+
+
 class GraphRagReader(reader.FormatReader):
     """Reads a folder; an item is a query with its answer."""
 
+    own_options = QuestionOptions
+    _own: QuestionOptions
     reads_folders = True
     main_file = _QUERIES
     folder = f"GraphRAG's output: {', '.join(f'{name}.parquet' for name in TABLES)}, {_QUERIES}"
@@ -109,13 +123,18 @@ class GraphRagReader(reader.FormatReader):
 
         Raises:
             InputError: a file or column is missing, or a row names what is not there.
+            UsageError: a question is given without its answer, or the other way round.
         """
         nodes = index_of(self._file)
         queries = part(self._file, _QUERIES)
-        if self._options.asked is None:
+        question, answer = self._own.query, self._own.answer
+        if (question is None) != (answer is None):
+            raise UsageError(
+                "--query and --answer go together: the question asked, and what came of it"
+            )
+        if question is None or answer is None:
             rows = list(queries.rows())
         else:
-            question, answer = self._options.asked
             rows = [_question_row(question, answer, nodes)]
         self._problems: dict[int, InputError] = {}
         for row in rows:

@@ -300,6 +300,21 @@ def test_results_of_a_batch_are_imported_with_their_requests(
     assert (record.item.question, record.item.answer) == ("Capital of Peru?", "Lima.")
 
 
+def test_options_that_a_format_alone_has_are_asked_where_it_is_found(
+    open_page: OpenPage, tmp_path: Path
+) -> None:
+    index = tmp_path / "output"
+    index.mkdir()
+    (index / "text_units.parquet").write_bytes(b"")
+    (tmp_path / "one.jsonl").write_bytes(lines(item("a")))
+    app = open_page("datasets")
+    app.segmented_control(key="import-place").set_value("Path on the server").run()
+    for path, asked in ((index, ["Question", "Answer"]), (tmp_path / "one.jsonl", [])):
+        app.text_input(key="import-path-0").input(str(path)).run()
+        labels = [each.label for each in app.text_input]
+        assert [label for label in labels if label in {"Question", "Answer"}] == asked
+
+
 def test_a_path_that_is_not_there_is_said(open_page: OpenPage, store: Store) -> None:
     app = open_page("datasets")
     app.segmented_control(key="import-place").set_value("Path on the server").run()
