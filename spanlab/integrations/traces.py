@@ -156,30 +156,37 @@ class TraceInbox:
 
     def _store_records(
         self, trace: WaitingTrace, records: Sequence[Record]
-    ) -> tuple[Collection[str], int]:
+    ) -> tuple[list[str], int]:
         """Store the records of a trace; return its items' ids, and how many are not revised.
 
-        An item that is left as it is keeps its id, and its run makes no other item.
+        An item is of the run whose root it has; of others, each takes the next run that has none.
+        One that is left as it is keeps its id, and its run makes no other item.
         """
-        new, kept = {record.item.id: record.item for record in records}, 0
+        new, kept = [record.item for record in records], 0
         with self._storing:  # one import into a dataset at a time
-            maybe = [*trace.items, *((trace.name, *new) if trace.was_left else ())]
+            left = (trace.name, *(item.id for item in new)) if trace.was_left else ()
+            maybe = (*trace.items, *left)
             there = {name: self._stored(name) for name in dict.fromkeys(maybe)}
             own = [name for name, old in there.items() if old or name in trace.items]
-            for name in own.copy():
-                old, others = there[name], (item for n, item in new.items() if n not in own)
-                item = new.get(name) or next(others, old)
-                if item is old and old is not None:
+            roots = {name: old.meta["span_id"] for name, old in there.items() if old}
+            for at, name in enumerate(own.copy()):
+                of_root = [item for item in new if item.meta["span_id"] == roots.get(name)]
+                others = [item for item in new if item.meta["span_id"] not in roots.values()]
+                runs = [item for item in of_root or others if item.id == name] or of_root or others
+                item, old = next(iter(runs), None), there[name]
+                if item is None:
                     _LOG.warning("item %s stays: later spans made its run a part of another", name)
-                if old is None or item is None or item == old or self._is_revised(name, item):
-                    if item is not None:  # what somebody removed does not come back
-                        new.pop(item.id, None)
-                        own[own.index(name)] = item.id
                     continue
-                kept += 1
-                root = old.meta["span_id"]
-                new = {n: other for n, other in new.items() if other.meta["span_id"] != root}
-            own += self._import(list(new.values()), trace.name, own) if new else ()
+                new.remove(item)
+                if item.id in own:
+                    item = item.model_copy(update={"id": name})
+                if old is None:
+                    continue  # what somebody removed does not come back
+                if item == old or self._is_revised(name, item):
+                    own[at] = item.id
+                else:
+                    kept += 1
+            own += self._import(new, trace.name, own) if new else ()
         return own, kept
 
     def _stored(self, name: str) -> Item | None:
@@ -194,25 +201,25 @@ class TraceInbox:
         except NotFoundError:  # somebody has just removed it
             return True
 
-    def _import(self, items: Sequence[Item], trace: str, own: Collection[str]) -> set[str]:
-        """Store items once no other process imports into the dataset, and return their ids.
+    def _import(self, items: Sequence[Item], trace: str, own: Collection[str]) -> list[str]:
+        """Store items once no other process imports into the dataset; return their ids in order.
 
         Of a trace that has no items here, what is stored already came otherwise, and stays.
         """
-        names = set[str]()
+        numbered = (f"{trace}-{n}" for n in count(1))
+        names = list[str]()
 
         def rename(_: int, record: Record) -> Record | None:
-            names.discard(record.item.id)
+            at = names.index(record.item.id)
             if not own:
+                del names[at]
                 return None
-            numbers = (f"{trace}-{n}" for n in count(1))
-            name = next(name for name in numbers if name not in {*own, *names, record.item.id})
-            names.add(name)
-            return Record(item=record.item.model_copy(update={"id": name}))
+            names[at] = next(name for name in numbered if name not in {*own, *names})
+            return Record(item=record.item.model_copy(update={"id": names[at]}))
 
         until = time.monotonic() + self._patience
         while True:
-            names |= {item.id for item in items}
+            names[:] = [item.id for item in items]
             try:
                 records = [Record(item=item) for item in items]
                 self._store.import_records(self._dataset, records, on_taken=rename)

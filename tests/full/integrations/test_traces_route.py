@@ -271,7 +271,7 @@ def test_an_item_whose_run_became_a_step_stays_with_a_remark(
     log.addHandler(caplog.handler)
     monkeypatch.setattr(traces, "_LOG", log)
     read = {"openinference__span__kind": "LLM"}
-    notes = ("Notes: begun in 1887.", "Notes: done in May 1889.")
+    notes = [f"Notes: part {n} was done in {1886 + n}." for n in range(1, 7)]
     calls = [
         otlp(f"c{n}", "c0", n, **read, input__value=f"Take notes of part {n}.", output__value=said)
         for n, said in enumerate(notes, 1)
@@ -279,11 +279,12 @@ def test_an_item_whose_run_became_a_step_stays_with_a_remark(
     for request in (otlp("c0", "", 0), *calls):
         inbox.add(request)
     inbox.settle(quiet=0)
-    assert [item.answer for item in stored(store).values()] == [*notes]
-    asked = f"{notes[0]} Indeed.\n{notes[1]}\nQuestion: When was it done?"
-    inbox.add(otlp("c3", "c0", 9, **read, input__value=asked, output__value="In 1889."))
+    assert [item.answer for item in stored(store).values()] == notes
+    # It begins before the last two calls end: they are runs of their own, and keep their items.
+    asked = "\n".join([*notes, "Question: When was it done?"])
+    inbox.add(otlp("c7", "c0", 9, **read, input__value=asked, output__value="In 1889."))
     inbox.settle(quiet=0)
-    assert sorted(item.answer for item in stored(store).values()) == ["In 1889.", notes[1]]
+    assert [item.answer for item in stored(store).values()] == ["In 1889.", *notes[1:]]
     assert f"item {'a' * 32}-2 stays" in caplog.text
 
 
@@ -314,10 +315,11 @@ def test_a_span_that_comes_after_an_annotation_revises_nothing(
 
 
 def run(number: int) -> list[dict[str, Any]]:
-    """The requests of a run inside the span a0."""
+    """The requests of a run inside the span a0, which began later than those of smaller numbers."""
     said = {"input__value": f"Who built number {number}?", "output__value": f"Eiffel did {number}."}
     call = {"openinference__span__kind": "LLM", "output__value": said["output__value"]}
-    return [otlp(f"c{number}", f"r{number}", 2, **call), otlp(f"r{number}", "a0", 1, **said)]
+    name, at = f"r{number}", 2 * number
+    return [otlp(f"c{number}", name, at + 1, **call), otlp(name, "a0", at, **said)]
 
 
 def test_a_run_that_comes_late_is_an_item_of_its_own(store: Store, inbox: TraceInbox) -> None:
@@ -329,6 +331,25 @@ def test_a_run_that_comes_late_is_an_item_of_its_own(store: Store, inbox: TraceI
         inbox.add(request)
     inbox.settle(quiet=0)
     assert sorted(stored(store)) == [f"{'a' * 32}-1", f"{'a' * 32}-2"]
+
+
+def test_a_run_that_comes_late_and_began_first_takes_nobodys_item(
+    store: Store, inbox: TraceInbox
+) -> None:
+    """Runs are numbered by time: the items of the others are found by their roots."""
+    for request in (*run(2), *run(3), otlp("a0", "", 1)):
+        inbox.add(request)
+    inbox.settle(quiet=0)
+    said = Annotation(annotator="offline", kind=AnnotatorKind.DETECTOR)
+    store.save_annotations("traced", [("a" * 32 + "-1", said)])
+    for request in run(1):
+        inbox.add(request)
+    inbox.settle(quiet=0)
+    assert {name[-2:]: item.answer for name, item in stored(store).items()} == {
+        "-1": "Eiffel did 2.",
+        "-3": "Eiffel did 3.",
+        "-2": "Eiffel did 1.",
+    }
 
 
 def test_a_service_whose_caller_is_traced_elsewhere_makes_an_item(
