@@ -127,6 +127,33 @@ def _banner(here: Desk, words: str) -> None:
     here.page.wait_for_selector(f".sl-banner:has-text({words!r})")
 
 
+def test_a_server_that_comes_back_stores_what_is_typed_on_a_page_drawn_before(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """After a filter nothing else was asked: Streamlit connects again, but draws nothing."""
+    with (
+        serving(tmp_path) as server,
+        browser.new_context() as context,
+        Store.open(server.settings) as store,
+    ):
+        store.import_records("words", [words_item("last", 3)])
+        here = Desk(server, store, patient(context.new_page()), "words")
+        here.visit("last")
+        here.knows_what_is_next()
+        here.open_queue()
+        here.page.get_by_role("textbox", name="Search").fill("word1")
+        here.page.keyboard.press("Enter")
+        here.wait_for_queue(text="word1")
+        here.close_queue()
+        here.knows_what_is_next()
+        server.kill()
+        server.start()
+        here.focus_rests()
+        here.press("x")
+        here.settle()
+        assert [span.text for span in here.state("last").rejected] == ["word0"]
+
+
 def test_a_server_killed_in_the_middle_of_a_burst_loses_nothing(
     browser: Browser, tmp_path: Path
 ) -> None:

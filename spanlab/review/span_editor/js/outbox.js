@@ -14,12 +14,15 @@ export class Outbox {
         this.attempt = 0;
         this.waiting = false;
         this.sentAt = 0;
-        this.patience = PATIENCE;
-        this.offline = false;
+        this.unanswered = 0; // messages in a row
         this.place = null;
         this.onChange = () => {};
         this.exchange = () => {};
         this.lock();
+    }
+
+    get offline() {
+        return this.unanswered > 0;
     }
 
     add(write) {
@@ -78,8 +81,7 @@ export class Outbox {
     answered(attempt) {
         if (attempt !== this.attempt) return;
         this.waiting = false;
-        this.offline = false;
-        this.patience = PATIENCE;
+        this.unanswered = 0;
         this.store();
         this.onChange();
     }
@@ -89,9 +91,9 @@ export class Outbox {
      * before: a message may end the run that was to answer the last one, which a busy server never ends.
      */
     retry() {
-        if (!this.waiting || performance.now() - this.sentAt < this.patience) return;
-        this.offline = true;
-        this.patience = Math.min(2 * this.patience, LONGEST_PATIENCE);
+        const patience = Math.min(PATIENCE * 2 ** this.unanswered, LONGEST_PATIENCE);
+        if (!this.waiting || performance.now() - this.sentAt < patience) return;
+        this.unanswered += 1;
         this.waiting = false;
         this.send();
     }
