@@ -18,7 +18,7 @@ COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --
   --no-emit-index-url --no-emit-find-links --no-header --no-annotate
 EXTRAS := $(addprefix --extra ,api averitec login mcp otel postgres train web)
 
-.PHONY: run test quick mutate new-detector release test-torch test-peers test-model test-pythons without check bench guide pictures lock clean
+.PHONY: run test quick mutate new-detector release test-torch test-peers test-model test-pythons test-versions without check bench guide pictures lock clean
 
 run: $(READY)  ## import and annotate the samples once, then serve the app
 	@$(BIN)/spanlab demo $(ARGS)
@@ -53,6 +53,15 @@ test-model: $(FOR_TESTS)  ## the detectors on a real model, MODEL=weights.gguf o
 	@case "$(MODEL)" in http*) ;; *) [ -e $(FOR_MODEL) ] || { $(PYTHON) -m venv .venv/model && \
 	  .venv/model/bin/pip install --quiet "llama-cpp-python[server]==0.3.36" && touch $(FOR_MODEL); } ;; esac
 	$(BIN)/pytest --confcutdir tests/real_model tests/real_model --model "$(MODEL)" $(ARGS)
+
+# The bounds of pyproject.toml hold: with the oldest versions that it allows, and with the newest.
+test-versions: $(FOR_TESTS)  ## the fast tier on other versions than the pinned ones: RESOLUTION=lowest-direct or highest
+	@$(BIN)/pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv/versions
+	$(BIN)/uv pip install --quiet --python .venv/versions --resolution $(RESOLUTION) \
+	  --editable '.[api,averitec,dev,encoder,login,mcp,otel,postgres,train,web]'
+	.venv/versions/bin/python -m pytest -n 2 --ignore tests/full --ignore tests/lint --override-ini filterwarnings= \
+	  -k "not postgresql and not what_the_libraries_know" $(ARGS)
 
 # Each gets what the wheel requires from the registry: half a minute of a processor, some 800 MB.
 test-pythons: $(FOR_TESTS)  ## the wheel on every Python that pyenv has, or: PYTHONS="/usr/bin/python3.12 …"

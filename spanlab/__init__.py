@@ -14,6 +14,7 @@ The names below are loaded when they are first used, so that importing spanlab c
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanlab import _former
@@ -76,6 +77,8 @@ _NAMES = {
     ),
     "systems.safe.notebook": ("reason",),
 }
+if not (Path(__file__).parent / "systems" / "safe").is_dir():  # a system that was taken out
+    globals()["__all__"].remove("reason")
 _former.install()  # packages written for 1.0 import modules by the names of then
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}
 

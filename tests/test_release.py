@@ -74,7 +74,7 @@ def test_the_forge_runs_targets_that_there_are_on_every_python_that_is_promised(
     commands = [step.get("run", "") for job in jobs.values() for step in job["steps"]]
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.findall(r"^make ([\w-]+)", "\n".join(commands), re.MULTILINE)
-    assert targets == ["check", "quick", "test", "test-pythons"]
+    assert targets == ["check", "quick", "test-versions", "test", "test-pythons"]
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
     promised = re.findall(
         r'"Programming Language :: Python :: (3\.\d+)"', (ROOT / "pyproject.toml").read_text()

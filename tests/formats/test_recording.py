@@ -228,6 +228,7 @@ def streaming(*pieces: str) -> ScriptedReply:
     )
 
 
+@pytest.mark.system("veritrail")
 def test_an_unmodified_script_on_openai_is_traced_to_the_step_that_went_wrong(
     model_server: ModelServer, tmp_path: Path
 ) -> None:
