@@ -91,10 +91,9 @@ def _parts(
     count = place = 0
     for text, mark, at in _pieces(stream):
         if begun and not ended:
-            if not element:
-                bare = text.lstrip(_SPACE)
-                place, text = at + len(text) - len(bare), bare  # noqa: PLW2901 - what is left of it
-            element += text[: max_bytes + 1 - len(element)]
+            bare = text if element else text.lstrip(_SPACE)
+            place = place if element else at + len(text) - len(bare)
+            element += bare[: max_bytes + 1 - len(element)]
         elif text.strip(_SPACE) or (begun and mark):
             raise ValueError(f"something stands outside of the {kind}")
         if mark not in (opening, closing, b",", b""):

@@ -34,11 +34,12 @@ _SHOWN: Final = 60  # characters of a file in an offer
 _BUFFER: Final = 1 << 16
 
 
-def plain_path(path: Path, name: str, limit: int, encoding: str | None) -> Path:
+def plain_path(path: Path, head: bytes, name: str, limit: int, encoding: str | None) -> Path:
     """Return a file that holds in UTF-8 what is in ``path``: itself, or a temporary one.
 
     Args:
         path: a file that is there.
+        head: its first four bytes.
         name: what messages call it.
         limit: bytes of memory that a record may take.
         encoding: that of a text; None for UTF-8, or what its byte order mark says.
@@ -47,8 +48,6 @@ def plain_path(path: Path, name: str, limit: int, encoding: str | None) -> Path:
         InputError: it cannot be unpacked, holds several files, or is not in this encoding.
         UsageError: there is no such encoding.
     """
-    with path.open("rb") as stream:
-        head = stream.read(4)
     is_archive = head == ZIP and not is_workbook(path)
     is_recoded = head.startswith(_UTF16) or (encoding is not None and not _is_utf8(encoding))
     if not is_archive and not is_recoded:

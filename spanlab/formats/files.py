@@ -13,8 +13,8 @@ import secrets
 import shutil
 import stat
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -118,6 +118,48 @@ class FileRow(NamedTuple):
 
 
 _BEGINNING = 1 << 16  # bytes by which formats are told
+_KEPT = 1 << 20  # bytes of a file that are kept for all who look at its first records
+
+
+class _Continued(io.RawIOBase):
+    """A stream whose beginning is in memory, and which is opened once more of it is read."""
+
+    def __init__(self, beginning: bytes, opened: Callable[[], BinaryIO]) -> None:
+        self._beginning, self._opened = memoryview(beginning), opened
+        self._at = 0
+
+    @cached_property
+    def _stream(self) -> BinaryIO:
+        return self._opened()
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def seekable(self) -> bool:
+        """Say that it can be gone back in."""
+        return True
+
+    # typeshed wants any buffer here; a BufferedReader, which alone calls this, gives a memoryview.
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # as said above
+        """Read into ``buffer``."""
+        data: bytes | memoryview = self._beginning[self._at : self._at + len(buffer)]
+        if not data:
+            self._stream.seek(self._at)
+            data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a place."""
+        at = {io.SEEK_SET: offset, io.SEEK_CUR: self._at + offset}.get(whence)
+        self._at = self._stream.seek(offset, whence) if at is None else at
+        return self._at
+
+    def tell(self) -> int:
+        """Return the place."""
+        return self._at
 
 
 @dataclass(frozen=True)
@@ -146,38 +188,49 @@ class InputFile:
         with self.path.open("rb") as stream:
             return stream.read(len(GZIP)) == GZIP
 
-    @cached_property
-    def _as_it_stands(self) -> tuple[bool, bool]:
-        """Whether its bytes are read from where it is, and whether they are packed with gzip."""
-        is_plain = plain_path(self.path, self.name, self.limit, self.encoding) == self.path
-        return is_plain, is_plain and self.packed()
-
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open the file for reading, unpacked and in UTF-8.
+        """Open the file for reading, unpacked and in UTF-8; its beginning is read once.
 
         Raises:
             InputError: it is missing, a directory, unreadable, or what it is packed in is broken.
         """
-        if self.data is not None:
-            yield io.BytesIO(self.data)
+        if self.data is not None or len(self._beginning) < _KEPT:
+            yield io.BytesIO(self._beginning if self.data is None else self.data)
             return
+        with self._errors_told(), ExitStack() as opened:
+            rest = _Continued(self._beginning, lambda: opened.enter_context(self._opened()))
+            yield io.BufferedReader(rest, _BUFFER)
+
+    @cached_property
+    def _beginning(self) -> bytes:
+        with self._errors_told(), self._opened() as stream:
+            return stream.read(_KEPT)
+
+    @contextmanager
+    def _opened(self) -> Iterator[BinaryIO]:
         if self.path.is_dir():
             raise InputError("this is a directory", file=self.name, expected="a file")
         check_file(self.path, self.name)
-        try:
-            is_plain, packed = self._as_it_stands
-            path = self.path
-            if not is_plain:
-                path = plain_path(self.path, self.name, self.limit, self.encoding)
-            with path.open("rb") as plain:
-                if not packed:
-                    yield plain
-                    return
+        with self.path.open("rb") as plain:
+            head = plain.read(4)
+            plain.seek(0)
+            path = plain_path(self.path, head, self.name, self.limit, self.encoding)
+            if path != self.path:
+                with path.open("rb") as made:
+                    yield made
+            elif head.startswith(GZIP):
                 with gzip.open(plain) as unpacked:
                     stream = cast(BinaryIO, unpacked)
                     bounded = BoundedStream(stream, self.size, self.limit, self.name)
                     yield io.BufferedReader(bounded, _BUFFER)
+            else:
+                yield plain
+
+    @contextmanager
+    def _errors_told(self) -> Iterator[None]:
+        try:
+            yield
         except FileNotFoundError:
             raise InputError("there is no such file", file=self.name) from None
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -197,8 +250,8 @@ class InputFile:
 
     @cached_property
     def _head(self) -> bytes:
-        with self.open() as stream:
-            return stream.read(_BEGINNING).removeprefix(BOM)
+        beginning = self._beginning if self.data is None else self.data
+        return beginning[:_BEGINNING].removeprefix(BOM)
 
     def rows(self, *, lists: bool = False) -> Iterator[FileRow]:
         """Yield the records of JSON Lines, or of one JSON array.

@@ -321,11 +321,12 @@ def test_what_may_never_end_is_no_file(tmp_path: Path, kind: str) -> None:
         read_certificate(path)
 
 
-def test_a_file_is_opened_a_few_times_however_many_questions_its_reader_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("n", "times"), [(200, 1), (20_000, 2)])
+def test_a_file_is_opened_once_or_twice_however_many_questions_its_reader_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int, times: int
 ) -> None:
     path = tmp_path / "a.jsonl"
-    path.write_text('{"prompt": "Capital?", "reply": "Oslo.", "ctx": ["It is Oslo."]}\n' * 200)
+    path.write_text('{"prompt": "Capital?", "reply": "Oslo.", "ctx": ["It is Oslo."]}\n' * n)
     opened: list[Path] = []
     real = Path.open
 
@@ -334,5 +335,5 @@ def test_a_file_is_opened_a_few_times_however_many_questions_its_reader_has(
         return real(self, *args, **kwargs)
 
     monkeypatch.setattr(Path, "open", counted)
-    assert sum(1 for _ in read(path, ReadOptions(on_warning=lambda _: None))) == 200
-    assert opened.count(path) <= 10, "83 before first records were kept"
+    assert sum(1 for _ in read(path, ReadOptions(on_warning=lambda _: None))) == n
+    assert opened.count(path) == times

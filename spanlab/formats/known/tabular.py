@@ -80,6 +80,7 @@ from spanlab.formats.reader import (
     text_of,
     within,
 )
+from spanlab.formats.recipes import known_for
 from spanlab.formats.shapes import untyped, with_messages, with_rows
 from spanlab.formats.sides import SideBySide, Sides, packing_in
 from spanlab.formats.threads import (
@@ -281,6 +282,9 @@ class MappedReader(reader.FormatReader):
 
     def finish(self) -> None:
         """Say what became of messages and verdicts, and which marked texts have no known place."""
+        recipe = {} if self._options.columns else known_for(self.columns())
+        if recipe:
+            self._options.on_warning(f"{self._file.name}: read by the recipe of {recipe['title']}")
         for told in (*self._verdicts.told(), *self._fed_back.told()):
             self._options.on_warning(f"{self._file.name}: {told}")
         if self._speaker != self._options.speaker:
@@ -355,8 +359,7 @@ class MappedReader(reader.FormatReader):
             return record_of(cells)
         names, said_by = self._mapping, cells.pop(SAID, {})
         theirs = {field: _present(value_at(cells, column)) for field, column in names.items()}
-        used = {names[field] for field in theirs} | self.judgements
-        used |= {*self._tagged}
+        used = {names[field] for field in theirs} | self.judgements | {*self._tagged}
         used |= self._by_annotator.fields.keys() if self._by_annotator else set()
         label = _label_beside(names.get("model", ""))
         if label and (named := _present(value_at(cells, label))):
@@ -367,13 +370,7 @@ class MappedReader(reader.FormatReader):
             raise _failed_call(cells, error.field) or error from None
         if turn is not None:
             used -= set() if turn.is_whole else {names.get("messages", names.get("question", ""))}
-        given = theirs.get("answer")
-        if isinstance(given, Mapping) and not is_reply(given) and (failure := _failed_call(given)):
-            raise failure
-        answer = answer_in(given, names.get("answer", "")) or (turn and turn.answer)
-        answer = untagged(answer)[0] if answer and self._tagged else answer
-        if not answer:
-            raise _without_answer(cells, names.get("answer", names.get("messages")))
+        answer = self._answer(cells, theirs.get("answer"), turn.answer if turn else "")
         question = turn.question if turn is not None else question_in(theirs.get("question"))
         passages = passages_in(theirs.get("passages"), names.get("passages", ""))
         if turn is not None:
@@ -402,6 +399,16 @@ class MappedReader(reader.FormatReader):
             return Record(item=item, annotations=self._said(cells, item))
         annotations = by_annotator.annotations(said_by, partial(self._said, item=item))
         return Record(item=item, annotations=annotations)
+
+    def _answer(self, cells: Mapping[str, Any], given: Any, of_chat: str) -> str:
+        """Return the answer of a record; raises InputError for one that has none."""
+        if isinstance(given, Mapping) and not is_reply(given) and (failure := _failed_call(given)):
+            raise failure
+        names = self._mapping
+        answer = answer_in(given, names.get("answer", "")) or of_chat
+        if not answer:
+            raise _without_answer(cells, names.get("answer", names.get("messages")))
+        return untagged(answer)[0] if self._tagged else answer
 
     def _said(self, cells: Mapping[str, Any], item: Item) -> tuple[Annotation, ...]:
         """Return the annotations of an item: its marks, predictions, feedback and verdicts."""

@@ -9,7 +9,7 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from spanlab.base.errors import InputError
-from spanlab.formats.containers import is_workbook
+from spanlab.formats.containers import ZIP, is_workbook
 from spanlab.formats.files import InputFile
 from spanlab.formats.known.analysis_table import CellsRow
 from spanlab.formats.known.tabular import TableReader
@@ -23,7 +23,7 @@ class WorkbookReader(TableReader):
     @classmethod
     def owns(cls, file: InputFile) -> bool:
         """Say whether a file is a workbook."""
-        return file.path.is_file() and is_workbook(file.path)
+        return file.path.is_file() and file.head().startswith(ZIP) and is_workbook(file.path)
 
     def _header(self) -> tuple[str, ...]:
         """Return the names in the first row; a column without one has a number."""

@@ -34,10 +34,15 @@ PARTS: Final = (
 _ABOUT: Final = ("title", "has")  # which files it is for
 
 
+def known_for(paths: Collection[str]) -> Mapping[str, Any]:
+    """Return the recipe in this folder whose files have such paths; an empty one for none."""
+    recipes = (recipe for recipe in known_recipes().values() if recipe["has"] <= {*paths})
+    return next(recipes, {})
+
+
 def columns_of_known(paths: Collection[str]) -> Mapping[str, str]:
     """Return the columns of the recipe whose files have such paths; none if there is none."""
-    recipes = (recipe for recipe in known_recipes().values() if recipe["has"] <= {*paths})
-    columns = next(recipes, {}).get("columns", {})
+    columns = known_for(paths).get("columns", {})
     return {field: column for field, column in columns.items() if column in paths}
 
 

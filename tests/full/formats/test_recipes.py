@@ -96,6 +96,15 @@ def _is_in(path: str, content: str) -> bool:
     return all(f'"{name}"' in content for name in path.split("."))
 
 
+def test_an_import_names_the_recipe_of_ours_that_it_went_by(tmp_path: Path) -> None:
+    path, told = tmp_path / "a.jsonl", list[str]()
+    path.write_text('{"origin_prompt": "Capital?", "prediction": "Oslo.", "gold": "Oslo"}\n')
+    for options in ({}, {"column": ["answer=gold"]}):
+        reading = ReadOptions.checked(options).model_copy(update={"on_warning": told.append})
+        assert len(list(read(path, reading))) == 1
+    assert told == [f"{path}: read by the recipe of OpenCompass"]
+
+
 def test_a_recipe_of_ours_gives_way_to_what_people_say(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"origin_prompt": "Capital?", "prediction": "Oslo.", "draft": "Rome."}\n')
