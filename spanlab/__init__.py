@@ -20,8 +20,6 @@ from typing import TYPE_CHECKING
 from spanlab import _former
 
 if TYPE_CHECKING:
-    from spanlab.formats.listening import record
-    from spanlab.formats.recording import recorded
     from spanlab.integrations.notebook import annotate, check, detect, load, push, save, vote
     from spanlab.integrations.notebook_results import (
         agreement,
@@ -34,6 +32,8 @@ if TYPE_CHECKING:
     )
     from spanlab.schema import Annotation, Item, Passage, Record, Span
     from spanlab.systems.safe.notebook import reason
+    from spanlab.traces.listening import record
+    from spanlab.traces.recording import recorded
 
     __version__: str
 
@@ -62,8 +62,8 @@ __all__ = [
     "vote",
 ]
 _NAMES = {
-    "formats.listening": ("record",),
-    "formats.recording": ("recorded",),
+    "traces.listening": ("record",),
+    "traces.recording": ("recorded",),
     "schema": ("Annotation", "Item", "Passage", "Record", "Span"),
     "integrations.notebook": ("annotate", "check", "detect", "load", "push", "save", "vote"),
     "integrations.notebook_results": (

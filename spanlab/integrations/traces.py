@@ -32,15 +32,15 @@ from spanlab.base.errors import (
     missing_package,
 )
 from spanlab.base.inbound import collected, reason_of
-from spanlab.formats.known.runs import runs_of
-from spanlab.formats.known.span_files import spans_in
-from spanlab.formats.known.traces import record_of
 from spanlab.formats.reader import NoAnswer
 from spanlab.integrations.gate import LARGEST
 from spanlab.integrations.waiting import WaitingTrace, WaitingTraces
 from spanlab.output.figures import counted
 from spanlab.schema import Item, Record, storable_escapes
 from spanlab.storage import Store
+from spanlab.traces.reader import record_of
+from spanlab.traces.runs import runs_of
+from spanlab.traces.span_files import spans_in
 
 # What exporters add to the endpoint they are told.
 PATH: Final = "/v1/traces"

@@ -11,7 +11,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from spanlab.formats.known.span_files import nanoseconds
+from spanlab.traces.span_files import nanoseconds
 
 RECORDED = Path(__file__).parents[1] / "cli" / "peers" / "traces"
 

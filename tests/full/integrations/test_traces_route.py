@@ -24,7 +24,6 @@ from starlette.testclient import TestClient
 
 from spanlab.detection.selection import DetectorSelection
 from spanlab.formats import ReadOptions, read
-from spanlab.formats.known.runs import runs_of
 from spanlab.integrations import traces, waiting
 from spanlab.integrations.api_jobs import ApiJobs
 from spanlab.integrations.http_api import http_api
@@ -32,6 +31,7 @@ from spanlab.integrations.offers import ServiceOffers
 from spanlab.integrations.traces import TraceInbox
 from spanlab.schema import Annotation, AnnotatorKind, Item
 from spanlab.storage import Store
+from spanlab.traces.runs import runs_of
 
 KEY = "a-key-of-sixteen-characters"
 PROTOBUF = {"Content-Type": "application/x-protobuf"}

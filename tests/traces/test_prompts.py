@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from spanlab.formats.known.prompts import parts_of
+from spanlab.traces.prompts import parts_of
 
 ONE, TWO = "The tower was completed in 1889.", "It is 330 metres tall.\nIt stands in Paris."
 ASKED = "When was it built?"

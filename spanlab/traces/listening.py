@@ -20,11 +20,11 @@ from threading import Lock
 from typing import Any, Final, cast
 
 from spanlab.formats.chats import plain_chat, text_of_message
-from spanlab.formats.known.span_files import flat
-from spanlab.formats.known.spans import kind_of
-from spanlab.formats.known.trace import note_span, stage_of
-from spanlab.formats.recording import Recorder, current, passed_on, passed_on_async
-from spanlab.formats.recording import record as recording
+from spanlab.traces.recording import Recorder, current, passed_on, passed_on_async
+from spanlab.traces.recording import record as recording
+from spanlab.traces.span_files import flat
+from spanlab.traces.spans import kind_of
+from spanlab.traces.trace import note_span, stage_of
 
 _CHAT: Final = "/chat/completions"
 _RESPONSES: Final = "/responses"

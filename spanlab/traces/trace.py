@@ -11,9 +11,11 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any, Final, TypeVar
 
-from spanlab.formats.known import spans as told
-from spanlab.formats.known.prompts import last_round, parts_of
-from spanlab.formats.known.spans import (
+from spanlab.output.figures import counted
+from spanlab.traces import spans as told
+from spanlab.traces.prompts import last_round, parts_of
+from spanlab.traces.recording import Recorder
+from spanlab.traces.spans import (
     Span,
     TracedMessage,
     kind_of,
@@ -22,8 +24,6 @@ from spanlab.formats.known.spans import (
     text_asked,
     text_said,
 )
-from spanlab.formats.recording import Recorder
-from spanlab.output.figures import counted
 
 T = TypeVar("T")
 _NUMBER: Final = re.compile(r"[0-9a-f]{16,}")  # an id of a node, which says nothing

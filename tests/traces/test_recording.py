@@ -23,10 +23,10 @@ import spanlab
 from spanlab.base.errors import UsageError
 from spanlab.base.settings import Settings
 from spanlab.detection import DetectorSpec, build
-from spanlab.formats.listening import span_processor
 from spanlab.models import Meter, ModelChoice
 from spanlab.schema import Process
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say
+from spanlab.traces.listening import span_processor
 
 CHAPTERS = ["The tower was built in 1889.", "Paris is a city in France.", "Trees are green."]
 

@@ -29,17 +29,17 @@ from spanlab.formats.field_report import REPORTED
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.json_rows import is_single, printed_objects
 from spanlab.formats.known.csv_table import CsvReader, column_names
-from spanlab.formats.known.runs import runs_of
-from spanlab.formats.known.span_files import holds_spans, placed_spans
-from spanlab.formats.known.spans import Span, said_by
-from spanlab.formats.known.trace import Trace, note_span, replies_of
 from spanlab.formats.limits import TOGETHER, too_many
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import FormatEntry, NoAnswer, checked
-from spanlab.formats.recording import Recorder
 from spanlab.formats.verdict_columns import Rules, rules_in
 from spanlab.output.figures import named_ids
 from spanlab.schema import Item, Passage, Record
+from spanlab.traces.recording import Recorder
+from spanlab.traces.runs import runs_of
+from spanlab.traces.span_files import holds_spans, placed_spans
+from spanlab.traces.spans import Span, said_by
+from spanlab.traces.trace import Trace, note_span, replies_of
 
 
 class TraceReader(reader.FormatReader):

@@ -25,8 +25,8 @@ from spanlab.formats.chats import (
     text_of_message,
     without_classes,
 )
-from spanlab.formats.known.span_files import EVENTS, plain_list
 from spanlab.formats.reader import passages_of
+from spanlab.traces.span_files import EVENTS, plain_list
 
 Span = Mapping[str, Any]
 

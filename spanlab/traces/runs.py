@@ -19,11 +19,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from spanlab.formats.known import spans as told
-from spanlab.formats.known.prompts import parts_of
-from spanlab.formats.known.span_files import joined
-from spanlab.formats.known.spans import Span
-from spanlab.formats.known.trace import ABOUT, RESULTS, Trace
+from spanlab.traces import spans as told
+from spanlab.traces.prompts import parts_of
+from spanlab.traces.span_files import joined
+from spanlab.traces.spans import Span
+from spanlab.traces.trace import ABOUT, RESULTS, Trace
 
 _Name = Any  # the id of a span
 _START: Final = 8  # characters by which a text is looked for in others

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from spanlab.formats.known.spans import context_in, parse_json, text_asked, texts_listed
+from spanlab.traces.spans import context_in, parse_json, text_asked, texts_listed
 
 
 class PromptParts(NamedTuple):

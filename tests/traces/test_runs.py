@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from spanlab.formats.known.runs import runs_of
-from spanlab.formats.known.traces import record_of
 from spanlab.formats.reader import NoAnswer
+from spanlab.traces.reader import record_of
+from spanlab.traces.runs import runs_of
 
 BUILT, DESIGNED, OPENED = "When was it built?", "Who designed it?", "いつ開通しましたか?"
 SAID = {
