@@ -9,9 +9,9 @@ from pkgutil import resolve_name
 import streamlit as st
 
 from spanlab import doors
+from spanlab.app.browser import watch_browser
 from spanlab.app.help import draw_tour, help_pages
 from spanlab.app.visitor import GUARDED, ask_to_log_in, log_out
-from spanlab.detection import models_panel as model_setup
 from spanlab.jobs.worker import start_embedded_worker
 from spanlab.schema import OWNER, Permission
 from spanlab.ui import common
@@ -62,7 +62,7 @@ def _draw_app() -> None:
     drawn = {page.title: _page(page, default=page is first) for page in mine}
     helping = help_pages()
     common.register_pages([*drawn.values(), *helping])
-    model_setup.watch_connection()
+    watch_browser()
     sizes = Counter(page.group for page in mine)
     groups: dict[str, list[st.Page]] = {"": []}
     for page in mine:  # a group of one page stands in the row itself

@@ -38,6 +38,7 @@ from spanlab.ui.messages import errors_shown
 
 _ANSWER, _PASSAGES = kept("check.answer"), kept("check.passages")
 _CHECKED: Final = "spanlab.check.result"
+_WANTED: Final = "spanlab.check.wanted"  # until it is done
 _DATASET: Final = "checked"
 _QUOTES: Final = 2  # of the evidence for a mark
 _EXAMPLE: Final = {
@@ -67,30 +68,35 @@ def page() -> None:
         detector = _ask_detector()
         fill, example = st.session_state.update, (_EXAMPLE,)
         st.button("Fill in an example", type="tertiary", on_click=fill, args=example)
-    # A form, so that what is typed comes with the click, and not in a run that ends the check.
-    with st.form("check", border=False):
-        left, right = st.columns(2, gap="medium")
-        answer = left.text_area(
-            "Answer", height=262, placeholder="Paste what a model wrote.", **_ANSWER
+    left, right = st.columns(2, gap="medium")
+    answer = left.text_area(
+        "Answer", height=262, placeholder="Paste what a model wrote.", **_ANSWER
+    )
+    with right:
+        typed = st.text_area(
+            "Passages (optional)",
+            height=180,
+            placeholder="Paste what it is checked against: a text, or the link of a page.",
+            help="A link stands in a line of its own. A line with --- parts two passages.",
+            **_PASSAGES,
         )
-        with right:
-            typed = st.text_area(
-                "Passages (optional)",
-                height=180,
-                placeholder="Paste what it is checked against: a text, or the link of a page.",
-                help="A link stands in a line of its own. A line with --- parts two passages.",
-                **_PASSAGES,
-            )
-            files = st.file_uploader(
-                "Passages as PDF or text files",
-                type=["pdf", "txt", "md"],
-                accept_multiple_files=True,
-                max_upload_size=MOST >> 20,
-                label_visibility="collapsed",
-            )
-        check = st.form_submit_button("Check", type="primary", icon=":material/fact_check:")
+        files = st.file_uploader(
+            "Passages as PDF or text files",
+            type=["pdf", "txt", "md"],
+            accept_multiple_files=True,
+            max_upload_size=MOST >> 20,
+            label_visibility="collapsed",
+        )
+    st.button(
+        "Check",
+        type="primary",
+        icon=":material/fact_check:",
+        shortcut="Mod+Enter",
+        on_click=_want_check,
+    )
     filled = {"detectors": (detector,)} | _ask_model(detector)
-    if check:
+    # What is typed meanwhile ends this run: the next one checks what is there then.
+    if st.session_state.get(_WANTED):
         st.session_state.pop(_CHECKED, None)
         with errors_shown("Nothing was checked."), st.spinner("Checking …"):
             passages = [*typed_passages(typed), *_uploaded(files)]
@@ -98,12 +104,17 @@ def page() -> None:
             st.session_state[_CHECKED] = check_answer(
                 item, RunOptions.checked(filled), actor=store().actor
             )
+        st.session_state[_WANTED] = False
     checked: CheckedAnswer | None = st.session_state.get(_CHECKED)
     if checked is not None:
         _show(checked)
     page_link(
         "datasets", "Many answers? Import files, or look at the samples", icon=":material/database:"
     )
+
+
+def _want_check() -> None:
+    st.session_state[_WANTED] = True
 
 
 def _fill_from_link() -> None:

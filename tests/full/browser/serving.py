@@ -27,6 +27,7 @@ _STARTUP = 120.0  # seconds; a busy machine takes its time
 _NO_OTHER_HOST = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"
 _SHORT_LIVED = "--js-flags=--no-opt --no-maglev"  # pages are gone before such work pays off
 REST = "between-tests"  # the path and class of the page where a browser waits
+MOVING = "moving"  # the file that has each run of a page move all of it
 # Whether an app is open that has nothing more to do, and no test has changed what it runs on. What
 # an app still says of the page that it leaves would lead back to it.
 _IS_DONE = """() => Boolean(document.querySelector(
@@ -122,9 +123,17 @@ def _serve(port: int) -> None:
 def _navigation(
     plain: Callable[..., st.Page], pages: dict[str, list[st.Page]], **as_is: Any
 ) -> st.Page:
-    """Add the page at which a browser waits between two tests; no link leads there."""
+    """Add the page at which a browser waits between two tests; no link leads there.
+
+    Where a test has made the file ``MOVING``, every other run has a line more above the page.
+    """
     pages[""].append(st.Page(_rest, title="Rest", url_path=REST, visibility="hidden"))
-    return plain(pages, **as_is)
+    chosen = plain(pages, **as_is)
+    if (Path(os.environ["SPANLAB_HOME"]) / MOVING).exists():
+        st.session_state[MOVING] = not st.session_state.get(MOVING)
+        if st.session_state[MOVING]:
+            st.caption("A line that comes and goes")
+    return chosen
 
 
 def _rest() -> None:

@@ -25,7 +25,6 @@ def test_the_box_of_the_endpoint_stays_open_while_its_key_is_typed(
         page.get_by_text("ucsc-extract", exact=True).first.click()
     warning = page.get_by_text("No language model can be reached yet")
     expect(warning).to_be_visible()
-    idle(page)  # nobody types while the page is drawn for the first time
     page.get_by_label("Endpoint", exact=True).fill("http://127.0.0.1:9/v1")
     page.keyboard.press("Tab")
     page.keyboard.type("sk-")
