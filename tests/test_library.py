@@ -16,6 +16,8 @@ from spanlab.base.errors import InputError, UsageError
 from spanlab.schema import Status
 from spanlab.text.labels import ItemLabels
 
+pytestmark = pytest.mark.system("offline")
+
 QUESTION, ANSWER = "How many people live in Paris?", "Paris has 3 million people."
 PASSAGE = "Paris has 2.1 million inhabitants."
 ROWS: list[dict[str, Any]] = [

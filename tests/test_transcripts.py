@@ -48,7 +48,7 @@ def test_every_block_is_run_or_it_is_said_why_not() -> None:
             known = [key for key in ELSEWHERE if key[0] == topic and block.startswith(key[1])]
             assert known, f"{topic}: nothing runs this\n{block}"
             met |= {known[0]}
-    assert met == set(ELSEWHERE)
+    assert met == {key for key in ELSEWHERE if key[0] in {*TOPICS, *FOR_DEVELOPERS}}
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,7 @@ def test_joiners_within_words_and_emoji_are_part_of_a_name(name: str) -> None:
     check_typed(name, "a reviewer", ["Anna", name])
 
 
+@pytest.mark.system("offline")
 @pytest.mark.parametrize("name", ["Αnna", "ANNA", "0ffline", "g0ld", "vοte", "A\u200bnna"])
 def test_nobody_reviews_under_what_looks_like_anothers_name(name: str) -> None:
     with pytest.raises(UsageError, match=r"looks like|belongs to|not drawn"):

@@ -9,6 +9,8 @@ import pytest
 from spanlab.base.errors import InputError, UsageError
 from spanlab.bench.plan import estimate_plan, read_plan
 
+pytestmark = pytest.mark.system("offline")
+
 
 def test_a_plan_names_its_files_from_where_it_lies(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"

@@ -143,6 +143,7 @@ def test_every_variable_of_the_settings_is_read(
     assert getattr(Settings.read(), field) in (said, Path("7"), frozenset({"7"}), 7, told, True)
 
 
+@pytest.mark.system("ucsc")
 def test_every_variable_that_the_code_names_is_defined_and_stands_in_the_guide() -> None:
     """The table there is a generated part: see ``tests/full/test_guide.py``."""
     assert "<!-- made: variables -->" in (FOLDER / "settings.md").read_text("utf-8")

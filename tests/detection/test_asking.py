@@ -19,6 +19,8 @@ from spanlab.schema.usage import Budget
 from spanlab.search.spec import GivenSpec
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say_fields
 
+pytestmark = pytest.mark.system("ucsc")
+
 
 @pytest.fixture(autouse=True)
 def _own_home(model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -141,6 +143,7 @@ def test_a_detector_of_one_s_own_is_asked_too() -> None:
     assert [record.annotations[-1].note for record in done] == ["tower 0", "tower 1"]
 
 
+@pytest.mark.system("offline")
 def test_what_a_detector_has_no_use_for_is_refused() -> None:
     with pytest.raises(UsageError, match="asks no model"):
         spanlab.annotate(towers(1), "offline", model="m")

@@ -21,6 +21,8 @@ from spanlab.search.source import PassageSource
 from spanlab.search.spec import Bm25Spec, WebSpec
 from spanlab.storage import Store
 
+pytestmark = pytest.mark.system("ucsc")
+
 HERE = {"SPANLAB_MODEL": "small", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
 
 
@@ -79,6 +81,7 @@ def test_without_key_and_endpoint_it_says_what_to_set() -> None:
     assert model_environment(HERE).problem is None
 
 
+@pytest.mark.system("offline")
 def test_a_wish_becomes_a_request(store: Store) -> None:
     form = RunOptions(
         detectors=("offline", "ucsc-extract"),

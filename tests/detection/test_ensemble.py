@@ -36,6 +36,8 @@ from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, caller_wit
 from spanlab.text.extents import length
 from spanlab.text.labels import hard_of, labels_of
 
+pytestmark = pytest.mark.system("ucsc")
+
 NAMES = [
     "ucsc-1-llama-extract",
     "ucsc-2-o1-revise",
@@ -186,6 +188,7 @@ def test_a_member_is_asked_at_its_own_provider_with_its_own_key(
         specifications(DetectorSelection(detectors=("ucsc",)))
 
 
+@pytest.mark.system("offline")
 def test_a_detector_that_asks_no_model_can_be_a_member(
     model_server: ModelServer, settings: Settings
 ) -> None:

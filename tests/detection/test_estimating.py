@@ -17,6 +17,8 @@ from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record, Ret
 from spanlab.search.source import PassageSource
 from spanlab.storage import Store
 
+pytestmark = pytest.mark.system("ucsc")
+
 HERE = {"SPANLAB_MODEL": "small", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
 
 
@@ -88,6 +90,7 @@ def test_a_question_without_an_answer_has_no_steps_to_verify(store: Store) -> No
     assert of(store, "questions", RunOptions(detectors=("safe",))).calls == 0
 
 
+@pytest.mark.system("offline")
 def test_what_is_done_or_needs_no_model_costs_nothing(store: Store) -> None:
     done = Annotation(annotator="ucsc-extract", kind=AnnotatorKind.DETECTOR)
     first, second = items(2)

@@ -107,6 +107,7 @@ def test_a_contract_is_a_prompt_though_it_stands_in_a_file(tmp_path: Path) -> No
     assert len(hashes) == 2
 
 
+@pytest.mark.system("offline")
 @pytest.mark.system("encoder")
 def test_every_detector_has_a_hash_and_those_that_ask_models_one_of_their_own(
     tmp_path: Path,

@@ -12,6 +12,7 @@ from spanlab.base.errors import InputError, UsageError
 from spanlab.detection import detector, entries
 
 
+@pytest.mark.system("offline")
 def test_every_name_that_needs_nothing_gives_a_detector_of_that_name() -> None:
     local = [entry.name for entry in entries() if not entry.asks_models]
     assert local
@@ -23,6 +24,7 @@ def test_every_name_that_needs_nothing_gives_a_detector_of_that_name() -> None:
             detector(name)
 
 
+@pytest.mark.system("offline")
 def test_the_same_name_gives_the_same_detector() -> None:
     assert detector("offline") is detector("offline")
 
@@ -39,6 +41,7 @@ def test_name_like_no_other_gets_no_suggestion() -> None:
     assert "did you mean" not in str(caught.value)
 
 
+@pytest.mark.system("offline")
 def test_asking_for_the_offline_detector_does_not_load_spacy() -> None:
     code = (
         "import sys; from spanlab.detection import detector; detector('offline');"

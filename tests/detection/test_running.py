@@ -183,6 +183,7 @@ def test_what_cannot_be_stored_fails_its_item_and_no_other(store: Store) -> None
     assert states(store, "asking").count(Status.DONE) == 38
 
 
+@pytest.mark.system("offline")
 @pytest.mark.parametrize(
     ("own", "stored"),
     [(None, "wrong number"), ((), None), (LABEL_SETS["RAGTruth"], None)],
@@ -329,6 +330,8 @@ def test_what_is_left_is_what_any_annotator_has_not_finished(store: Store) -> No
         left(items=("i99",))
 
 
+@pytest.mark.system("offline")
+@pytest.mark.system("ucsc")
 def test_a_request_is_refused_before_anything_is_done(store: Store) -> None:
     run(store, Simple(name="offline"), positions=[0])
     check(store, RunRequest.of(dataset="d", detectors=[spec_of("offline")]))
@@ -344,6 +347,7 @@ def test_a_request_is_refused_before_anything_is_done(store: Store) -> None:
         check(store, RunRequest.of(dataset="nowhere", detectors=[spec_of("offline")]))
 
 
+@pytest.mark.system("ucsc")
 def test_an_ensemble_is_its_members_and_their_vote() -> None:
     request = RunRequest.of(dataset="d", detectors=[spec_of("ucsc")])
     assert len(request.specs) == 5
@@ -352,6 +356,8 @@ def test_an_ensemble_is_its_members_and_their_vote() -> None:
     assert RunRequest.model_validate(request.model_dump(mode="json")) == request
 
 
+@pytest.mark.system("offline")
+@pytest.mark.system("ucsc")
 def test_concurrency_is_that_of_a_network_or_of_a_processor() -> None:
     for name, at_once in (("offline", 1), ("ucsc-extract", 32)):
         assert RunRequest(dataset="d", detectors=(spec_of(name),)).at_once == at_once

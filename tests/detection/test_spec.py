@@ -31,6 +31,8 @@ from spanlab.schema import QueryStep, TunedPredictor, TunedProgram
 from spanlab.search.spec import Bm25Spec, GivenSpec, RetrieverSpec, SearchSpec, WebSpec
 from spanlab.testing import ModelServer, say_fields
 
+pytestmark = pytest.mark.system("ucsc")
+
 DEMO = {
     "passages": "[1] The bridge opened in 1901.",
     "question": "When did the bridge open?",
@@ -159,6 +161,7 @@ def test_without_a_model_the_environment_names_it(
     assert [ask.body["model"] for ask in model_server.requests] == ["special", "named"]
 
 
+@pytest.mark.system("offline")
 def test_what_is_missing_is_said_before_anything_is_asked(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from spanlab.base.settings import Settings
 from spanlab.detection import DetectorSpec, spec_of
 from spanlab.detection.file_run import FileRun
@@ -11,6 +13,8 @@ from spanlab.detection.request import RunRequest
 from spanlab.models import ModelChoice
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, RemarkStep, Status
 from spanlab.testing import MODES, ModelRequest, ModelServer, ScriptedReply, fail, say, say_fields
+
+pytestmark = pytest.mark.system("ucsc")
 
 NOTHING = "[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"
 

@@ -55,6 +55,8 @@ from spanlab.search.index import build
 from spanlab.storage import Store
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say_fields
 
+pytestmark = pytest.mark.system("offline")
+
 KEY = "a-key-that-is-long-enough"
 OFFLINE = DetectorSpec(detector="offline")
 ANSWER = "The tower was built in 1989 by Ada Smith in Paris."

@@ -24,6 +24,8 @@ from spanlab.base.errors import SpanlabError, UsageError
 from spanlab.integrations.promptfoo_assertion import get_assert
 from spanlab.integrations.verdicts import judge
 
+pytestmark = pytest.mark.system("offline")
+
 ASKED = "When was the Eiffel Tower built?"
 WRONG = "The Eiffel Tower was completed in 1989."
 RIGHT = "The Eiffel Tower was completed in 1889."

@@ -20,6 +20,8 @@ from spanlab.integrations.traces import TraceInbox
 from spanlab.schema import Actor, Permission, Role
 from spanlab.storage import Store
 
+pytestmark = pytest.mark.system("offline")
+
 KEY = "a-key-that-is-long-enough"
 ASKED = {"answer": "The tower was built in 1989.", "passages": [{"text": "Built in 1889."}]}
 JOB = {"answers": [ASKED]}

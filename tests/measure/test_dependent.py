@@ -181,6 +181,8 @@ def test_scores_and_agreement_set_aside_what_a_detector_learnt_from(
     assert "judge learnt from 60 of these answers" in " ".join(told.split())
 
 
+@pytest.mark.system("offline")
+@pytest.mark.system("ucsc")
 def test_a_run_notes_which_answers_its_fit_and_its_prompt_were_made_by(
     store: Store, tmp_path: Path
 ) -> None:

@@ -8,6 +8,8 @@ from optimizers.choosing import SearchOptions, optimisation_of
 from optimizers.request import PROMPT_TEMPERATURE
 from spanlab.models import ModelChoice, TokenPrice
 
+pytestmark = pytest.mark.system("ucsc")
+
 ENDPOINT = "http://127.0.0.1:9/v1"
 
 

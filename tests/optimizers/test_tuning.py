@@ -34,6 +34,8 @@ from spanlab.testing import ModelServer, ScriptedReply, fail, say
 from spanlab.text.extents import Extent
 from spanlab.text.labels import ItemLabels, SoftLabel
 
+pytestmark = pytest.mark.system("ucsc")
+
 Ready = Callable[..., tuple[PromptTuner, list[Event]]]
 
 
@@ -262,6 +264,7 @@ def test_what_makes_no_search_is_refused() -> None:
         PromptSearch(name="x", detector=spec, metric="bleu")
 
 
+@pytest.mark.system("offline")
 def test_a_detector_without_prompts_is_refused(ready: Ready, gold: ModelServer) -> None:
     with pytest.raises(UsageError, match="'offline' has no prompts of its own to tune"):
         ready(detector={"detector": "offline"})

@@ -92,6 +92,7 @@ def test_a_step_of_a_package_that_is_gone_is_kept_as_it_came() -> None:
     assert renumbered(said, {0: 1}).trace == (step,)
 
 
+@pytest.mark.system("mermaid", "safe", "ucsc", "veritrail")
 def test_the_schema_for_other_programs_has_the_steps_of_systems() -> None:
     schema = Annotation.model_json_schema()
     kinds = schema["properties"]["trace"]["items"]["discriminator"]["mapping"]

@@ -514,6 +514,7 @@ def test_nobody_gets_a_name_that_looks_like_another_persons(filled: Store) -> No
         assert filled.access.sign_in(f"oidc:{number}", name).name.endswith(f" ({number})"), name
 
 
+@pytest.mark.system("offline")
 def test_nobody_gets_a_name_under_which_they_could_not_review(filled: Store) -> None:
     for name in ("gold", "Vote", "adjudicated", "OFFLINE"):
         assert filled.access.sign_in(f"oidc:{name}", name).name == f"{name} (2)"

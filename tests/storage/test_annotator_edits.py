@@ -163,6 +163,7 @@ def test_gold_labels_that_are_no_copy_become_a_person(reviewed: Store) -> None:
     _is_consistent(reviewed)
 
 
+@pytest.mark.system("offline")
 def test_what_cannot_be_is_refused_and_changes_nothing(reviewed: Store) -> None:
     before = _who(reviewed), list(reviewed.records("d"))
     with pytest.raises(StoreError, match="has an annotator 'Ben' already: merge"):

@@ -351,6 +351,7 @@ def test_there_are_sixty_attempts_and_more() -> None:
     assert len({name for attempts in BY_ROLE.values() for name in attempts}) >= 60
 
 
+@pytest.mark.system("ucsc")
 @pytest.mark.parametrize("role", BY_ROLE)
 def test_nobody_gets_past_their_role(
     store: Store, role: Role, monkeypatch: pytest.MonkeyPatch

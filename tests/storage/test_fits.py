@@ -63,6 +63,7 @@ def mine(store: Store) -> Store:
     return store
 
 
+@pytest.mark.system("offline")
 def test_runs_use_the_fit_of_their_dataset_unless_an_option_says_otherwise(mine: Store) -> None:
     fit = _fit("one")
     keep_fit(mine, "mine", fit)

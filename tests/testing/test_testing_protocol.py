@@ -210,6 +210,7 @@ class Node(BaseModel):
     score: float = 0.5
 
 
+@pytest.mark.system("offline")
 @pytest.mark.parametrize(
     "passages",
     [

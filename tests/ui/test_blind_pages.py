@@ -81,6 +81,7 @@ def read(app: AppTest) -> bytes:
         return b"".join(packed.read(name) for name in packed.namelist())
 
 
+@pytest.mark.system("offline")
 # Of "gold SECRET" by name: no label of that one is anybody's own.
 @pytest.mark.parametrize("who", ["Ada", f"gold {SECRET}", "mixed"])
 @pytest.mark.parametrize("view", [*_VIEWS, *(panel.title for panel in panels())])

@@ -31,6 +31,7 @@ def check(app: AppTest, answer: str, passages: str = PASSAGE) -> AppTest:
     return button.click().run()
 
 
+@pytest.mark.system("offline")
 def test_what_is_wrong_is_marked_with_the_evidence(open_page: OpenPage) -> None:
     app = check(open_page("check"), WRONG)
     assert not app.exception
@@ -42,6 +43,7 @@ def test_what_is_wrong_is_marked_with_the_evidence(open_page: OpenPage) -> None:
     assert "</mark>" not in shown(app)
 
 
+@pytest.mark.system("offline")
 def test_passages_may_be_none_several_and_files(open_page: OpenPage) -> None:
     app = check(open_page("check"), WRONG, "")
     assert "No passages were given" in shown(app)
@@ -69,6 +71,7 @@ def test_what_cannot_be_checked_is_said(
     assert "Nothing was checked" in app.error[0].value
 
 
+@pytest.mark.system("ucsc")
 def test_a_model_judges_where_one_is_chosen(
     open_page: OpenPage, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,6 +86,7 @@ def test_a_model_judges_where_one_is_chosen(
     assert "1 model call" in shown(app)
 
 
+@pytest.mark.system("offline")
 def test_an_answer_is_kept_with_its_marks_behind_those_there_are(
     open_page: OpenPage, store: Store
 ) -> None:

@@ -24,6 +24,8 @@ from spanlab.search.source import PassageSource
 from spanlab.search.spec import AveritecSpec, Bm25Spec, SearchSpec
 from spanlab.storage import Store
 
+pytest.importorskip("spanlab.systems.ucsc")
+
 OpenPage = Callable[..., AppTest]
 Fill = Callable[[AppTest], object]
 URL = "http://127.0.0.1:9/v1"
@@ -307,6 +309,7 @@ def by_page(name: str, fill: Fill, open_page: OpenPage) -> Spec:
     return spec
 
 
+@pytest.mark.system("offline")
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_all_doors_give_the_same_specification(
     case: Case, open_page: OpenPage, store: Store
@@ -375,6 +378,7 @@ def test_defaults_give_way_to_the_environment_a_file_and_then_the_command(
     assert [each.choice("judge") for each in again] == [one.model, two.model]
 
 
+@pytest.mark.system("offline")
 @pytest.mark.parametrize(
     ("name", "options", "says"),
     [

@@ -229,6 +229,7 @@ def test_below_a_root_files_are_written_and_nothing_outside(
     assert precious.read_text() == "precious"
 
 
+@pytest.mark.system("ucsc")
 def test_where_others_reach_the_server_no_path_on_it_can_be_named(
     open_page: OpenPage, mine: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,6 +262,7 @@ def test_only_some_states_languages_and_labels_go_out(open_page: OpenPage, mine:
     assert "2 items, " in "".join(text.value for text in app.caption)
 
 
+@pytest.mark.system("safe")
 def test_forms_that_the_data_have_nothing_for_are_offered_on_request(
     open_page: OpenPage, mine: Store
 ) -> None:

@@ -19,6 +19,8 @@ from spanlab.schema import Annotation, AnnotatorKind, Claim
 from spanlab.storage import Store
 from spanlab.testing import ModelServer
 
+pytestmark = pytest.mark.system("ucsc")
+
 OpenPage = Callable[..., AppTest]
 
 

@@ -42,6 +42,7 @@ def test_without_data_a_page_says_what_it_is_for(
     assert "nothing to" in app.info[0].value
 
 
+@pytest.mark.system("offline")
 @pytest.mark.parametrize(
     ("name", "what"),
     [

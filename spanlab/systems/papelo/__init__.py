@@ -40,7 +40,7 @@ class PapeloOptions(ClaimsOption, MemoryOptions):
         description="A local sequence-to-sequence checkpoint that writes the first question, "
         "such as a T5 trained on AVeriTeC: a folder with tokenizer.json, config.json and "
         "model.safetensors, or encoder_model.onnx and decoder_model.onnx; or the name of one "
-        "that `spanlab encoder fetch` has downloaded.",
+        "that was downloaded.",
         json_schema_extra={"format": "path"},
     )
     questions: Literal["pursued", "at-once"] = Field(

@@ -163,6 +163,7 @@ def test_a_role_is_asked_with_its_own_options_and_the_trace_says_which(
     assert set(asked) == {(0.9, None, None), (0.9, 7, 90)}
 
 
+@pytest.mark.system("ucsc")
 @pytest.mark.usefixtures("hopping")
 def test_a_run_is_asked_for_with_the_models_that_the_environment_names_by_role() -> None:
     environment = {"SPANLAB_MODEL": "small", "SPANLAB_MODEL_EXTRACTOR": "tiny"}

@@ -7,6 +7,8 @@ import pytest
 from spanlab.detection import detector
 from spanlab.schema import Annotation, Citation, Item, Passage
 
+pytestmark = pytest.mark.system("offline")
+
 TOWER = "The tower was built in 1889 by Gustave Eiffel's company. It is 330 metres tall."
 BRIDGE = "The bridge was opened in 1932. “It took eight years to build,” said the mayor."
 

@@ -11,6 +11,8 @@ from spanlab.schema import Annotation, FactStep, Item, Passage, Status
 from spanlab.search.spec import WebSpec
 from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, say, say_fields
 
+pytestmark = pytest.mark.system("offline")
+
 TOWER = "The tower was finished in 1889. It is 330 metres tall."
 BRIDGE = "The bridge was opened in 1932. “It took eight years to build,” said the mayor."
 THIRD = "The tunnel has two lanes."
