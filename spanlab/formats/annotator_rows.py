@@ -23,22 +23,19 @@ from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.limits import TOGETHER, too_many
 from spanlab.formats.reader import is_missing
 from spanlab.formats.verdict_columns import Rules, annotator_kind, verdict_columns
+from spanlab.formats.vocabulary import words_in
 from spanlab.output.figures import counted, named_ids
 from spanlab.schema import Annotation
 
 SAID: Final = "rows of annotators"  # the field of a joined record that has what each says
 SPANS: Final = "spans"  # the field of it that marked places become
-_NOUNS: Final = (
-    *("annotator", "worker", "rater", "reviewer", "labeler", "labeller", "coder", "judge"),
-    *("evaluator", "grader", "assessor"),
-)
 _ANNOTATORS: Final = frozenset(
     (
-        *("annotated by", "labeled by", "labelled by", "reviewed by", "rated by", "judged by"),
+        *words_in("judged", "by_annotator"),
         *(
             f"{owner}{noun}{what}"
             for owner in ("", "assignment ")
-            for noun in _NOUNS
+            for noun in words_in("judged", "annotators")
             for what in ("", " id", " name", " email", " model")
         ),
     )

@@ -34,8 +34,8 @@ from spanlab.formats.chats import (
     is_message,
     is_said_by_model,
 )
-from spanlab.formats.language_names import LANGUAGES
 from spanlab.formats.reader import (
+    LANGUAGES,
     as_passage,
     has_text,
     is_missing,
@@ -44,57 +44,9 @@ from spanlab.formats.reader import (
     says_nothing,
 )
 from spanlab.formats.recipes import columns_of_known
+from spanlab.formats.vocabulary import all_words, words_in
 
 BATCH_ID: Final = "custom_id"  # what OpenAI and Anthropic call the id of a batch's request
-
-_MODEL: Final = (
-    *("llm", "model", "ai", "assistant", "bot", "agent", "generated", "actual", "predicted"),
-    *("hallucinated", "chatgpt", "gpt", "system"),
-)
-
-_ANSWERS: Final = ("answer", "response", "output", "completion", "reply", "summary", "text")
-_PERSON: Final = ("user", "human", "customer")
-_QUESTIONS: Final = ("question", "query", "prompt", "request", "instruction", "input", "message")
-_RIGHT: Final = (
-    *("reference", "expected", "gold", "golden", "right", "correct", "best", "ideal", "gt"),
-    "target",
-)
-
-_FOUND: Final = (
-    *("retrieved", "retrieval", "source", "context", "wiki", "search", "supporting", "evidence"),
-    *("grounding", "relevant", "cited"),
-)
-
-_PASSAGES: Final = (
-    *("passages", "passage", "contexts", "context", "documents", "document", "docs", "doc"),
-    *("chunks", "chunk", "nodes", "texts", "text", "results", "snippets", "sources"),
-)
-
-
-# Where a dialogue stands whose last turn is answered in a field of its own.
-HISTORIES: Final = ("history", *(f"{talk} history" for talk in ("dialogue", "dialog", "chat")))
-
-
-def _cross(owners: Sequence[str], nouns: Sequence[str]) -> tuple[str, ...]:
-    return tuple(f"{owner} {noun}" for noun in nouns for owner in owners)
-
-
-# What is wrong in an answer, in its words.
-_QUOTES: Final = tuple(
-    f"hallucinated {part}"
-    for part in (
-        "spans",
-        "span",
-        "texts",
-        "text",
-        "words",
-        "phrases",
-        "parts",
-        "segments",
-        "quotes",
-    )
-)
-
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BETWEEN = re.compile(r"[\W_]+")
@@ -106,102 +58,17 @@ def words_of(name: str) -> str:
     return " ".join(_BETWEEN.split(_CAMEL.sub(" ", name).lower())).strip()
 
 
-# Names in other languages than English, with _ for a space; "question", "source" are French, too.
-_ELSEWHERE: Final = {
-    "question": "frage fråga pregunta domanda pergunta otázka galdera kysymys vraag pytanie soru "
-    "spørgsmål spørsmål întrebare kérdés pertanyaan ερώτηση питання שאלה "
-    "вопрос въпрос سؤال السؤال سوال پرسش प्रश्न सवाल câu_hỏi คำถาม 问题 問題 質問 질문",
-    "answer": "antwort svar réponse reponse respuesta risposta resposta odpověď erantzuna vastaus "
-    "antwoord odpowiedź cevap yanıt răspuns válasz jawaban απάντηση відповідь תשובה "
-    "ответ отговор إجابة الإجابة جواب الجواب پاسخ उत्तर जवाब câu_trả_lời คำตอบ 回答 答案 답변",
-    "passages": "kontext contexte contexto contesto testuingurua konteksti kontekst konteks "
-    "контекст bağlam πλαίσιο הקשר سياق السياق زمینه संदर्भ ngữ_cảnh บริบท 上下文 文脈 문맥 맥락",
-    "source": "quelle quellen källa fuente fuentes fonte fonti zdroj iturria lähde bron źródło "
-    "kaynak kilde kilder sursă forrás sumber πηγή источник джерело מקור مصدر المصدر منبع स्रोत "
-    "източник nguồn แหล่งที่มา 来源 參考 参考 参考资料 根拠 출처",
-}
-
-
-def _elsewhere(field: str) -> tuple[str, ...]:
-    return tuple(map(words_of, _ELSEWHERE[field].split()))
-
-
+_QUOTES: Final = words_in("parts", "quotes")  # what is wrong in an answer, in its words
+# Where a dialogue stands whose last turn is answered in a field of its own.
+HISTORIES: Final = words_in("parts", "histories")
 _MARKS: Final = frozenset(
     ("spans", "hallucinations", "hallucination spans", "hallucination labels", *_QUOTES)
 )
-
-# Names by their words, the likeliest first: one that says whose it is before one that does not,
-# as what stands beside "llm answer" as "answer" is the right one. A model's words go before a bare
-# "answer", which in questions with answers is the right one; what is left of that name is kept as
-# the reference.
+# Names by their words, the likeliest first.
 COMMON: Final[dict[str, tuple[str, ...]]] = {
-    "id": (
-        *("custom id", "id", "item id", "example id", "sample id", "question id", "uid", "uuid"),
-        *("qid", "doc id", "record id", "key", "index", "idx"),
-    ),
-    "lang": ("lang", "language"),
-    "messages": (
-        *("messages", "conversations", "conversation", "chat messages", "chat", "dialogue"),
-        *("dialog", "turns", "contents", "user input", "input", "mapping", "data", *HISTORIES),
-        "events",  # of Rasa
-    ),
-    "question": (
-        *_cross(_PERSON, _QUESTIONS),
-        *("question", "query", "problem", "prompt", "instruction", "model input", "input"),
-        "inputs",
-        *("dialogue history", "prompt raw", "full prompt", "questions", "prompts"),
-        *("messages", "contents", "conversation", "conversations", "chat", "dialogue", "dialog"),
-        *("request body", "request", "message", "context"),
-        *_elsewhere("question"),
-    ),
-    "answer": (
-        *("model output text", "prediction text"),  # of Mu-SHROOM, and SQuAD
-        *(name for name in _cross(_MODEL, _ANSWERS) if name not in _QUOTES),
-        *("filtered resps", "resps", "prediction", "predicted", "pred", "response", "output"),
-        *("outputs", "completion", "generation", "generated", "reply", "replies", "hypothesis"),
-        *("predictions", "answer string", "answer", "result", "summary", "responses"),
-        "machine summaries",
-        *("choices message content", "response body", "text", "claim", "statement", "sentence"),
-        "ai",
-        *_cross(("annotated", "tagged", "marked"), _ANSWERS),
-        *_elsewhere("answer"),
-    ),
-    "reference": (
-        *_cross(_RIGHT, ("answer", "output", "response", "text", "summary")),
-        *("ground truth", "ground truths", "reference", "expected", "golden", "gold", "target"),
-        *("correct answers", "answers", "answer"),
-    ),
-    "passages": (
-        *_cross(_FOUND, _PASSAGES),
-        *("passages", "passage", "contexts", "context", "documents", "document", "docs", "doc"),
-        *("chunks", "chunk", "nodes", "snippets", "source", "sources", "evidence", "knowledge"),
-        *("article", "facts", "premise", "reference contexts", "reference context", "results"),
-        *("grounding", "ctxs", "positive ctxs", "knowledge base"),
-        *("gold contexts", "gold context", "gold passages", "gold documents"),
-        *("retrieved", "matches", "hits"),
-        *_elsewhere("passages"),
-        *_elsewhere("source"),
-    ),
-    "spans": (
-        *(
-            "denotations",
-            "spans",
-            "soft labels",
-            "hallucinations",
-            "hallucination spans",
-            "hallucination labels",
-        ),
-        *_QUOTES,
-        *("labels", "hard labels", "label", "entities", "annotations"),
-    ),
-    "predictions": ("predictions", "predicted spans", "predicted labels"),
-    "model": (
-        *("model", "model name", "model id", "model version", "llm", "provider id", "provider"),
-        *("model identifier", "last used model identifier"),
-        *("generation model name", "generator"),
-    ),
+    field: tuple(name for name in map(words_of, names) if field != "answer" or name not in _QUOTES)
+    for field, names in all_words("columns").items()
 }
-
 _SUMMARIES: Final = ("summary", "summaries")  # of what stands in "text"
 _SEVERAL: Final = frozenset(("response", "responses", "output", "outputs", "machine summaries"))
 
@@ -211,22 +78,10 @@ FIELDS: Final = (
     "predictions",
 )
 
-# What stands in these is said of an answer, and is not one.
-_ASIDE: Final = frozenset(
-    (
-        *("expected", "reference", "gold", "golden", "grading", "score", "scores"),
-        *("metric", "metrics", "test", "error", "usage", "answers"),
-    )
-)
-# What stands in these was given to a model, or found for it. These are whole names: "request
-# response" holds both.
-_GIVEN: Final = frozenset(
-    (
-        *("request", "request body", "params", "model input", "input", "inputs", "prompt"),
-        *("kwargs", "passages", "contexts", "documents", "docs", "chunks", "snippets"),
-        *("sources", "evidence", "ctxs", "positive ctxs", "negative ctxs", "hard negative ctxs"),
-    )
-)
+# What stands in these is said of an answer, and is not one; or was given to a model, or found for
+# it: whole names, as "request response" holds both.
+_ASIDE: Final = frozenset(words_in("inside", "said_of_answers"))
+_GIVEN: Final = frozenset(words_in("inside", "given_to_models"))
 
 
 def is_given(path: str) -> bool:
@@ -246,8 +101,9 @@ _FAMILY_ALONE: Final = re.compile(
     _FAMILIES + r"\d*(?: ?(?:\w*\d\w*|turbo|mini|nano|pro|flash|ultra|sonnet|opus|haiku|chat|"
     r"instruct|large|medium|small|preview|it|hf|base|coder|r))*"
 )
+_ANSWERS: Final = words_in("parts", "answers")
 _OF_ANSWER: Final = re.compile(
-    rf"(?:(?<=[\W_])|^)(?:{'|'.join(_ANSWERS)})(?=[\W_]|$)", re.IGNORECASE
+    rf"(?:(?<=[\W_])|^)(?:{'|'.join(words_in('parts', 'answers'))})(?=[\W_]|$)", re.IGNORECASE
 )
 _LONGEST_NAME: Final = 200  # characters of a model's name
 _CITED: Final = re.compile(r"\[\d+\]")
@@ -521,7 +377,7 @@ def _is_reference(value: Any, column: str) -> bool:
 _SENTENCE: Final = re.compile(
     r"(\S+\s+){2}.*\w[.!?؟।][\s\"'»”)]*($|\s)|[。！？]|(\S+\s+){7}", re.DOTALL
 )
-_SOURCES: Final = frozenset(("source", "sources", *_elsewhere("source")))
+_SOURCES: Final = frozenset(map(words_of, words_in("parts", "sources")))
 
 
 def _is_evidence(value: Any, column: str) -> bool:

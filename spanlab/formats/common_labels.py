@@ -5,21 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from spanlab.formats.vocabulary import named_by
 from spanlab.schema import Record
 
-_CONTRADICTION: Final = "contradiction"
-_ADDITION: Final = "unsupported addition"
-# Niu et al., "RAGTruth" (2024), section 3.1; Bao et al., "FaithBench" (2024), section 3; Mishra et
-# al., "FAVA" (2024), section 3, whose sentences contradict a text and whose inventions, opinions
-# and unverifiable statements add to it. Mu-SHROOM has no labels.
-COMMON_LABELS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("evident conflict", "subtle conflict"), _CONTRADICTION),
-    **dict.fromkeys(("evident baseless info", "subtle baseless info"), _ADDITION),
-    **{"unwanted.intrinsic": _CONTRADICTION, "unwanted.extrinsic": _ADDITION},
-    **dict.fromkeys(("entity", "relation", "sentence", "contradictory"), _CONTRADICTION),
-    **dict.fromkeys(("invented", "subjective", "unverifiable"), _ADDITION),
-    **{"contradicted": _CONTRADICTION, "unsupported": _ADDITION},  # the set "spanlab"
-}
+COMMON_LABELS: Final[Mapping[str, str]] = named_by("common_labels")
 
 
 def in_common_labels(record: Record) -> Record:

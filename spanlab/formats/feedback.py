@@ -24,16 +24,11 @@ from typing import Any, Final, NamedTuple
 
 from spanlab.formats.columns import words_of
 from spanlab.formats.verdict_columns import Rules, annotator_kind, verdict_in
+from spanlab.formats.vocabulary import words_in
 from spanlab.schema import Annotation, AnnotatorKind
 
-_LISTS: Final = (
-    *("scores", "annotations", "assessments", "feedback", "feedback_scores", "results"),
-    *("judgments", "judgements", "evaluations", "reviews", "ratings", "votes", "verdicts"),
-)
-_JUDGES: Final = (
-    *("annotator", "annotator_id", "judge", "grader", "evaluator", "rater", "reviewer", "worker"),
-    *("worker_id", "annotated_by", "user", "user_id"),
-)
+_LISTS: Final = words_in("judged", "lists")
+_JUDGES: Final = words_in("judged", "judges")
 _PLACED: Final = frozenset(("start", "end", "span", "spans", "text"))  # not of the whole answer
 _BY_NAME: Final = ("scores", "feedback_stats")
 _AROUND: Final = ("info", "trace_info", "trace")  # objects that these may be in

@@ -28,8 +28,8 @@ from spanlab.base.fields import message_of
 from spanlab.base.options import OptionModel
 from spanlab.doors import Export
 from spanlab.formats.files import FileRow, InputFile
-from spanlab.formats.language_names import LANGUAGES
 from spanlab.formats.read_options import ReadOptions
+from spanlab.formats.vocabulary import named_by
 from spanlab.schema import UNDETERMINED, DatasetSettings, Item, Passage, Record
 
 
@@ -129,6 +129,9 @@ class FormatReader(ABC):
 
     def _problem(self, error: ValidationError) -> InputError:
         return input_error(error)
+
+
+LANGUAGES: Final = named_by("languages")  # a language's name or code → its tag
 
 
 class Preamble(bytes):

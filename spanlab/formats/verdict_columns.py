@@ -17,51 +17,16 @@ from typing import Any, Final, Literal, NamedTuple
 from spanlab.base.errors import InputError, UsageError
 from spanlab.formats.columns import paths, value_at, words_of
 from spanlab.formats.verdict_words import NO, UNDECIDED, VERDICTS, YES, plain_word
+from spanlab.formats.vocabulary import words_in
 from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind
 
 Polarity = Literal["bad", "good", ""]  # what yes says of the answer; "" where the name does not say
-_BAD: Final = (
-    *("hallucinated", "hallucination", "hallucinations", "hallucinatory", "hallucinates"),
-    *("unfaithful", "ungrounded", "unsupported", "incorrect", "inaccurate", "inconsistent"),
-    *("wrong", "fabricated", "fabrication", "nonfactual", "untruthful"),
+_BAD, _GOOD, _MEASURES, _NAMELESS = (
+    words_in("judged", name) for name in ("bad", "good", "measures", "nameless")
 )
-_GOOD: Final = (
-    *("faithful", "grounded", "supported", "factual", "attributable", "truthful", "consistent"),
-    *("correct", "accurate", "thumbs", "thumb"),
-)
-_MEASURES: Final = (  # whose values may be shares, too
-    *("faithfulness", "groundedness", "adherence", "factuality", "truthfulness", "consistency"),
-    *("correctness", "accuracy"),
-)
-_NAMELESS: Final = ("label", "verdict", "judgement", "judgment", "feedback", "rating")
 _CRITERIA: Final = (*_BAD, *_GOOD, *_MEASURES, *_NAMELESS)  # the first one counts before others
-_FILLERS: Final = frozenset(
-    (
-        *(
-            "is",
-            "has",
-            "was",
-            "are",
-            "the",
-            "an",
-            "a",
-            "of",
-            "by",
-            "contains",
-            "answer",
-            "response",
-        ),
-        *("output", "summary", "labels", "score", "flag", "gold", "final", "binary", "overall"),
-        *("begin", "attribution", "value", "model", "llm", "ai", "up", "ground", "truth", "not"),
-        *("non", "annotation", "test", "metric"),
-    )
-)
-_NOUNS: Final = frozenset(("answer", "answers", "response", "output", "text", "summary", "option"))
-_PEOPLE: Final = frozenset(
-    (
-        *("human", "user", "expert", "annotator", "rater", "reviewer", "crowd", "worker", "person"),
-        *("people", "customer", "editor", "manual"),
-    )
+_FILLERS, _NOUNS, _PEOPLE = (
+    frozenset(words_in("judged", name)) for name in ("fillers", "nouns", "people")
 )
 _JUDGES: Final = re.compile(
     r"(?:judge|evaluator|grader|gpt|chatgpt|claude|gemini|llama|mistral|qwen|deepseek|auto"

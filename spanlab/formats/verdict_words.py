@@ -7,32 +7,13 @@ name of their column says: yes under "hallucinated" is no under "faithful".
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, cast
 
 from spanlab.base.errors import InputError
+from spanlab.formats.vocabulary import named_by
 from spanlab.schema import Verdict
 
-_WORDS: Final[dict[Verdict, str]] = {
-    "supported": "supported, supports, support, entailment, entailed, s, consistent, faithful, "
-    "factual, correct, accurate, attributable, fully attributable, grounded, truthful, pass, "
-    "passed, ok, okay, good, right, clean, not hallucinated, no hallucination, "
-    "not a hallucination, thumbs up, thumbsup, thumb up, up, upvote, like, liked, 👍",
-    "refuted": "refuted, refutes, refute, contradict, contradicts, contradicted, contradiction, "
-    "contradictory",
-    "not-enough-evidence": "not enough evidence, not enough info, not enough information, nei, "
-    "neutral",
-    "conflicting": "conflicting, conflicting evidence/cherrypicking",
-    "not-supported": "not supported, unsupported, not fully supported, partially supported, ns, "
-    "inconsistent, unfaithful, incorrect, inaccurate, hallucinated, hallucination, hallucinatory, "
-    "not entailed, not entailment, not attributable, not fully attributable, non factual, "
-    "nonfactual, unfactual, not factual, not faithful, not consistent, not correct, not accurate, "
-    "not grounded, ungrounded, untruthful, fabricated, wrong, fail, failed, bad, not ok, "
-    "thumbs down, thumbsdown, thumb down, down, downvote, dislike, disliked, 👎",
-    "inconclusive": "inconclusive",
-}
-VERDICTS: Final[dict[str, Verdict]] = {
-    word: verdict for verdict, words in _WORDS.items() for word in words.split(", ")
-}
+VERDICTS: Final = cast(dict[str, Verdict], named_by("verdicts"))
 YES: Final = frozenset(("yes", "true", "1", "y"))
 NO: Final = frozenset(("no", "false", "0", "n", "-1"))
 UNDECIDED: Final = frozenset(  # which are known, and judge nothing

@@ -77,7 +77,8 @@ def names() -> frozenset[str]:
 @cache
 def words() -> frozenset[str]:
     """All words of texts in the code: fields, values and columns are named there alone."""
-    found: set[str] = set()
+    tables = [path.read_text("utf-8") for path in (ROOT / "spanlab" / "formats").rglob("*.toml")]
+    found = {word for table in tables for word in re.findall(r"\w+", table)}
     for tree in parsed().values():
         said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         for node in ast.walk(tree):

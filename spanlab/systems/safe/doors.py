@@ -34,6 +34,7 @@ ROOM = Room(
         )
     },
     offers={
+        "formats": {"multihop": "questions:FORMAT"},
         "steps": {"reasoning": "trace:ReasoningTraceStep"},
         "panels": {"reasoning": "panel:PANEL"},
         "detectors": {

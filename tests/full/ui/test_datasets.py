@@ -300,6 +300,7 @@ def test_results_of_a_batch_are_imported_with_their_requests(
     assert (record.item.question, record.item.answer) == ("Capital of Peru?", "Lima.")
 
 
+@pytest.mark.system("veritrail")
 def test_options_that_a_format_alone_has_are_asked_where_it_is_found(
     open_page: OpenPage, tmp_path: Path
 ) -> None:
