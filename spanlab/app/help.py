@@ -1,6 +1,6 @@
 """What helps in the app: the guide and its search, the tour above the pages, the Help menu.
 
-The tour is a strip of five steps above the pages. In the first, people review five answers and see
+The tour is a strip of steps above the pages. In the first, people review five answers and see
 how the interval of the hallucination rate shrinks with each; in the last they have their own rate.
 """
 
@@ -150,6 +150,11 @@ STEPS = (
         "Review five answers of a language model. Words that may be hallucinated are marked; the "
         "evidence is beside them. Press `a` to accept a suggestion, `x` to reject it, and `Enter` "
         "when the answer is done.",
+    ),
+    TourStep(
+        "review",
+        "Mark what no detector has marked: drag over the words, or press `w` at the first one, "
+        "again for each word more, and `d`. `u` undoes it.",
     ),
     TourStep(
         "detect",

@@ -197,7 +197,7 @@ def _find_record(summary: DatasetSummary, order: Order, lang: str | None) -> Rec
 
 def _draw_head(summary: DatasetSummary, record: Record, order: Order, lang: str | None) -> None:
     """Draw which item this is, the way to its neighbours, and its question."""
-    item, disagreed = record.item, disagreement(record.annotations)
+    item = record.item
     about = [plain(item.id), plain(item.lang)]
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, icon, key, step in _STEPS:
@@ -215,13 +215,22 @@ def _draw_head(summary: DatasetSummary, record: Record, order: Order, lang: str 
             )
         link_to_item(summary.name, item.id, "Review")
     st.caption(" · ".join(about))
-    if disagreed is not None:
-        _say(
-            f"Annotators disagree by {figure(disagreed, 2)} on this item "
-            "(0: all mark the same, 1: nothing in common)."
-        )
+    _say(_disagreements(record))
     if item.question:
         st.html(question_html(item))
+
+
+def _disagreements(record: Record) -> str | None:
+    """Return how much people disagree, and all with detectors; None for fewer than two."""
+    people = [made for made in record.annotations if made.kind is not AnnotatorKind.DETECTOR]
+    groups = {"people": people, "all annotators": record.annotations}
+    if len(people) == len(record.annotations):
+        del groups["all annotators"]
+    found = {name: disagreement(made) for name, made in groups.items()}
+    parts = [f"{name} {figure(value, 2)}" for name, value in found.items() if value is not None]
+    if not parts:
+        return None
+    return f"Disagreement: {', '.join(parts)} (0: all mark the same, 1: nothing in common)."
 
 
 def _draw_side_by_side(choice: ComparisonChoice, record: Record) -> None:

@@ -78,9 +78,9 @@ def _draw(index: int, row: int, labels: Sequence[str]) -> None:
             f"{index + 1}. Name", key=key("name"), max_chars=64, help="Names its column in exports."
         )
         columns[1].text_input("What is asked", key=key("title"), max_chars=500)
-        columns[2].selectbox("Of", list(_OF), format_func=_OF.__getitem__, key=key("of"))
+        columns[2].selectbox("About", list(_OF), format_func=_OF.__getitem__, key=key("of"))
         columns[3].selectbox(
-            "Response", list(_KINDS), format_func=_KINDS.__getitem__, key=key("kind")
+            "Answer", list(_KINDS), format_func=_KINDS.__getitem__, key=key("kind")
         )
         ROWS.draw_steps(columns[4:], index)
         _draw_response(row, labels)

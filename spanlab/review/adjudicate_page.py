@@ -50,7 +50,7 @@ def page() -> None:
     except UsageError as error:
         show_error(error)
         return
-    described.caption(common.plain(f"{summary.name} · {queue.described} · decided by {author}"))
+    described.caption(common.plain(f"{queue.described}. Decided by {author}."))
     with agreed:
         offer_agreed(summary.name, queue, author)
     query = queue.query
@@ -139,8 +139,12 @@ def offer_agreed(dataset: str, queue: AdjudicationQueue, author: str) -> None:
 def _ask_to_take(dataset: str, queue: AdjudicationQueue, author: str) -> None:
     """Say how many items that are, and decide them when told to."""
     with errors_shown():
-        agreed = agreed_items(common.store(), dataset, queue)
+        agreement = agreed_items(common.store(), dataset, queue)
+        agreed = agreement.items
         empty = sum(item.n_spans == 0 for item in agreed)
+        if n_left := sum(agreement.left.values()):
+            reasons = ", ".join(f"{reason} ({n:,})" for reason, n in agreement.left.items())
+            st.caption(f"{counted(n_left, 'item')} with the same marks left to decide: {reasons}.")
         if not agreed:
             st.write("No undecided item has two or more annotators in full agreement.")
             return

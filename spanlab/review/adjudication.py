@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 from uuid import uuid4
@@ -80,7 +81,7 @@ class AdjudicationQueue:
         """The settings of the queue in one line."""
         people = "1 person" if self.least == 1 else f"{self.least} people"
         finished_by = f"finished by {people} or more" if self.least else None
-        parts = [f"saved as “{self.target}”", self.lang, finished_by]
+        parts = [f"Saved as “{self.target}”", self.lang, finished_by]
         return " · ".join(part for part in parts if part)
 
 
@@ -116,7 +117,18 @@ class TakenItems:
     items: tuple[tuple[str, int, int], ...]
 
 
-def agreed_items(store: Store, dataset: str, queue: AdjudicationQueue) -> list[AgreedItem]:
+@dataclass(frozen=True)
+class Agreement:
+    """The items that can be decided at once, and why others with the same marks cannot.
+
+    ``left`` counts these by their reasons.
+    """
+
+    items: tuple[AgreedItem, ...]
+    left: Mapping[str, int]
+
+
+def agreed_items(store: Store, dataset: str, queue: AdjudicationQueue) -> Agreement:
     """Return the undecided items of a queue on which all who finished them agree.
 
     These are people, or where no person has, detectors; at least two. They agree if they mark the
@@ -131,16 +143,22 @@ def agreed_items(store: Store, dataset: str, queue: AdjudicationQueue) -> list[A
     positions = paging.positions(store, dataset, query)
     settings = store.settings(dataset)
     agreed = []
+    left = Counter[str]()
     for first in range(0, len(positions), _CHUNK):
         for record in store.records_at(dataset, positions[first : first + _CHUNK]):
-            decision = _decision(record, settings)
-            if decision is None:
+            voters = _voters(record)
+            if not _mark_the_same(voters, record.item.answer, settings):
                 continue
             review = store.review(dataset, record.item.id, queue.target, AnnotatorKind.GOLD)
-            if review.state == ReviewState():
-                operations, n_spans = decision
-                agreed.append(AgreedItem(record.item.id, review.version, operations, n_spans))
-    return agreed
+            reason = _reason_to_leave(voters, settings)
+            if review.state != ReviewState():
+                reason = "their decision has been begun"
+            if reason is not None:
+                left[reason] += 1
+                continue
+            operations, n_spans = _decision(voters, record.item.answer, settings)
+            agreed.append(AgreedItem(record.item.id, review.version, operations, n_spans))
+    return Agreement(tuple(agreed), left)
 
 
 def take_agreed(
@@ -209,29 +227,36 @@ class _ItemWriter:
         return not self._store.apply(dataset, item_id, target, writes).refused
 
 
-def _decision(
-    record: Record, settings: DatasetSettings
-) -> tuple[tuple[Operation, ...], int] | None:
-    """Return the annotation on which all agree as operations, and its number of spans, or None."""
-    voters = _voters(record)
-    answer = record.item.answer
-    if len(voters) < 2:
-        return None
-    if len({_marked_stretches(voter, answer, settings) for voter in voters}) > 1:
-        return None
-    if len({voter.hallucinated for voter in voters}) > 1:
-        return None
-    responses = {_closed_responses(voter.responses, settings.questions) for voter in voters}
-    if len(responses) > 1 or (settings.unanswered == "refused" and settings.missing(voters[0])):
-        return None
+def _mark_the_same(voters: list[Annotation], answer: str, settings: DatasetSettings) -> bool:
+    """Say whether at least two annotators mark the same, or all that nothing can be marked."""
+    return (
+        len(voters) > 1
+        and len({_marked_stretches(voter, answer, settings) for voter in voters}) == 1
+        and len({voter.hallucinated for voter in voters}) == 1
+    )
+
+
+def _reason_to_leave(voters: list[Annotation], settings: DatasetSettings) -> str | None:
+    """Return why the same marks of annotators do not decide an item; None if they do."""
+    if len({_closed_responses(voter.responses, settings.questions) for voter in voters}) > 1:
+        return "their responses differ"
+    if settings.unanswered == "refused" and settings.missing(voters[0]):
+        return "a required response is missing"
     if len({frozenset(map(_claim_key, voter.claims)) for voter in voters}) > 1:
-        return None
+        return "their claims differ"
+    return None
+
+
+def _decision(
+    voters: list[Annotation], answer: str, settings: DatasetSettings
+) -> tuple[tuple[Operation, ...], int]:
+    """Return the annotation on which all agree as operations, and its number of spans."""
     marks = tuple(_suggestion_marks(voters, answer, settings))
     operations: list[Operation] = [ReplaceSpans(spans=_new_ids(marks), marks=marks)]
     claims = tuple(_claim_marks(voters))
     if claims:
         operations.append(ReplaceClaims(claims=_new_ids(claims), marks=claims))
-    for name, response in responses.pop():
+    for name, response in _closed_responses(voters[0].responses, settings.questions):
         operations.append(Respond(question=name, response=response))
     is_unplaced = bool(voters[0].hallucinated) and not marks
     operations.append(SetStatus(status=Status.DONE, hallucinated=is_unplaced or None))

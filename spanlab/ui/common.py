@@ -57,8 +57,9 @@ _STYLE = """<style>
         overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 }
 /* No blue is read both as words on a dark page and as the ground of white ones. */
-button[data-testid^="stBaseButton-primary"], [data-testid^="stBaseButton-primary"] kbd,
-[data-tag] span { color: light-dark(#fff, #0e1117) !important; opacity: 1 !important; }
+button[data-testid^="stBaseButton-primary"], [data-tag] span { color: light-dark(#fff, #0e1117); }
+button[data-testid^="stBaseButton-primary"] kbd {
+    color: inherit !important; opacity: 1 !important; }
 </style>"""
 
 

@@ -50,7 +50,8 @@ def seen_summary(summary: DatasetSummary) -> DatasetSummary:
     """Return a dataset with the annotators that may be seen; asks for a name if it is blind."""
     if not summary.settings.is_blind:
         return summary
-    name = ask_reviewer(summary)
+    own = store().own_name(summary.name)
+    name = ask_reviewer(summary) if own is None else own
     look = seen_by(store(), summary.name, name)
     if not look.sight(summary.name).blind:
         st.caption("You see everyone's marks because you have no items left to review here.")

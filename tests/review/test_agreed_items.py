@@ -77,17 +77,19 @@ def test_all_who_finished_an_item_agree_on_its_characters_labels_and_verdicts(
     store: Store,
 ) -> None:
     _import(store)
-    agreed = agreed_items(store, "words", QUEUE)
+    agreed = agreed_items(store, "words", QUEUE).items
     assert sorted(item.item_id for item in agreed) == sorted(AGREED)
     assert {item.item_id: item.n_spans for item in agreed}["nothing"] == 0
     alone = AdjudicationQueue(least=0)
-    assert len(agreed_items(store, "words", alone)) == len(AGREED)  # nobody agrees alone
+    assert len(agreed_items(store, "words", alone).items) == len(AGREED)  # nobody agrees alone
 
 
 def test_they_are_decided_as_everybody_says_and_taken_back_as_one(store: Store) -> None:
     _import(store)
     before = [store.record("words", name).annotations for name in CASES]
-    taken = take_agreed(store, "words", ADJUDICATED, "Ada", agreed_items(store, "words", QUEUE))
+    taken = take_agreed(
+        store, "words", ADJUDICATED, "Ada", agreed_items(store, "words", QUEUE).items
+    )
     assert len(taken.items) == len(AGREED)
     decided = store.record("words", "in parts").by(ADJUDICATED)
     assert decided is not None
@@ -105,7 +107,7 @@ def test_they_are_decided_as_everybody_says_and_taken_back_as_one(store: Store) 
         ("refuted", ("Ann", "Ben"))
     ]
     assert store.record("words", "other place").by(ADJUDICATED) is None
-    assert agreed_items(store, "words", QUEUE) == []
+    assert agreed_items(store, "words", QUEUE).items == ()
 
     assert take_back(store, taken) == len(AGREED)
     for name, said in zip(CASES, before, strict=True):
@@ -113,19 +115,21 @@ def test_they_are_decided_as_everybody_says_and_taken_back_as_one(store: Store) 
         state = store.review("words", name, ADJUDICATED, AnnotatorKind.GOLD).state
         assert state == ReviewState()
         assert state == rebuilt(store, "words", name, ADJUDICATED, AnnotatorKind.GOLD)
-    assert len(agreed_items(store, "words", QUEUE)) == len(AGREED)  # and can be taken again
-    again = take_agreed(store, "words", ADJUDICATED, "Ada", agreed_items(store, "words", QUEUE))
+    assert len(agreed_items(store, "words", QUEUE).items) == len(AGREED)  # and can be taken again
+    again = take_agreed(
+        store, "words", ADJUDICATED, "Ada", agreed_items(store, "words", QUEUE).items
+    )
     assert len(again.items) == len(AGREED)
 
 
 def test_what_somebody_works_on_is_neither_taken_nor_taken_back(store: Store) -> None:
     _import(store)
     drawn = SentOperation("tab", 1, 0, AddSpan(span="s", start=8, end=13), "Grace")
-    agreed = agreed_items(store, "words", QUEUE)
+    agreed = agreed_items(store, "words", QUEUE).items
     store.apply("words", "the same", ADJUDICATED, [drawn])
     taken = take_agreed(store, "words", ADJUDICATED, "Ada", agreed)
     assert "the same" not in {name for name, _, _ in taken.items}
-    assert "the same" not in {each.item_id for each in agreed_items(store, "words", QUEUE)}
+    assert "the same" not in {each.item_id for each in agreed_items(store, "words", QUEUE).items}
     length = {name: now for name, _, now in taken.items}["in parts"]
     more = SentOperation("tab", 2, length, AddSpan(span="t", start=8, end=13), "Grace")
     store.apply("words", "in parts", ADJUDICATED, [more])
@@ -172,8 +176,11 @@ def test_they_also_respond_the_same_and_that_is_taken_with_the_attributes(store:
         ),
     }
     store.change_settings("asked", lambda now: now.model_copy(update=asked))
-    agreed = agreed_items(store, "asked", QUEUE)
+    agreement = agreed_items(store, "asked", QUEUE)
+    agreed = agreement.items
     assert [item.item_id for item in agreed] == ["the same"]
+    reasons = {"their responses differ": 1, "a required response is missing": 1}
+    assert agreement.left == reasons
     assert len(take_agreed(store, "asked", ADJUDICATED, "Ada", agreed).items) == 1
     gold = store.record("asked", "the same").by(ADJUDICATED)
     assert gold is not None

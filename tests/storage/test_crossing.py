@@ -283,7 +283,11 @@ BLIND: dict[str, Attempt] = {  # beside these, an annotator who reviews blind
     "counts rates": lambda mine: rates(mine, "ours", "lang"),
     "counts progress": lambda mine: campaign(mine, "ours"),
     "takes what all agree on": lambda mine: take_agreed(
-        mine, "ours", "gold", "Anna", agreed_items(mine, "ours", adjudication.AdjudicationQueue())
+        mine,
+        "ours",
+        "gold",
+        "Anna",
+        agreed_items(mine, "ours", adjudication.AdjudicationQueue()).items,
     ),
     "exports": _exports("ours"),
     "exports a table": _exports("ours", format="csv"),

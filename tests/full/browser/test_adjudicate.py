@@ -12,7 +12,17 @@ from rebuilt import rebuilt
 from serving import PATIENCE, arrive, patient
 
 from spanlab.oplog.state import ReviewState
-from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status, Verdict
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Claim,
+    Item,
+    Question,
+    Record,
+    Span,
+    Status,
+    Verdict,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -218,6 +228,22 @@ def test_what_all_agree_on_is_taken_at_once_and_taken_back_as_one(desk: Sit) -> 
     assert [span.source for span in _state(here, "agreed").spans.values()] == ["Ben"]
     expect(here.page.locator(".sl-banner")).to_be_hidden()
     assert _decided(here) == [("330", "Ann", ())]
+
+
+def test_adopting_says_why_items_with_the_same_marks_are_left(desk: Sit) -> None:
+    item = Item(id="other responses", lang="en", answer=ANSWER)
+    said = tuple(
+        _by(name, "5").model_copy(update={"responses": {"why": why}})
+        for name, why in (("Ann", "old"), ("Ben", "odd"))
+    )
+    asked = (Question(name="why", options=("old", "odd")),)
+    here = desk([*_records(), Record(item=item, annotations=said)], opened=False, questions=asked)
+    arrive(here.page, _address(here))
+    here.wait_for("split")
+    here.page.get_by_role("button", name="Adopt unanimous items").click()
+    dialog = here.page.get_by_role("dialog")
+    expect(dialog).to_contain_text("labels: 1 item, 0 of them without any span")
+    expect(dialog).to_contain_text("1 item with the same marks left to decide: their responses")
 
 
 def test_what_is_decided_while_adopted_items_are_undone_leads_on(desk: Sit) -> None:

@@ -96,13 +96,13 @@ def test_an_unknown_topic_says_which_is_meant(server: Server, page: Page) -> Non
 
 
 def test_a_tour_leads_from_page_to_page(desk: Sit) -> None:
-    """All five lead to pages that there are; that they follow on each other, three show."""
+    """All lead to pages that there are; that they follow on each other, three show."""
     assert {step.page for step in STEPS} <= {page.title.lower() for page in doors.pages()}
     here = desk([Record(item=Item(id="one", answer="One."))])
     here.page.get_by_role("link", name="Take a tour").click()
     tour = here.page.locator(".st-key-tour")
     for number, step in enumerate(STEPS[:3], 1):
-        expect(tour).to_contain_text(f"Tour, {number} of 5: {step.page.title()}")
+        expect(tour).to_contain_text(f"Tour, {number} of {len(STEPS)}: {step.page.title()}")
         in_menu = here.page.locator("h1")  # of a page that stands in a closed menu
         active = here.page.locator("[aria-current=page]").or_(in_menu).first
         expect(active).to_have_text(re.compile(step.page.title()))
@@ -110,6 +110,6 @@ def test_a_tour_leads_from_page_to_page(desk: Sit) -> None:
         if number < 3:
             tour.get_by_role("button", name="Next").click()
     tour.get_by_role("button", name="Back").click()
-    expect(tour).to_contain_text("Tour, 2 of 5")
+    expect(tour).to_contain_text("Tour, 2 of 6: Review. Mark what no detector has marked")
     tour.get_by_role("button", name="End the tour").click()
     expect(tour).to_be_hidden()

@@ -80,7 +80,7 @@ def test_the_pages_on_the_samples_and_a_review_by_keyboard(
     at_samples.settle()
     take_picture(page, "review", tmp_path)
 
-    go("adjudicate", "decided by")
+    go("adjudicate", "Decided by")
     at_samples.wait_for(SAMPLE)
     at_samples.press("m")
     at_samples.settle()

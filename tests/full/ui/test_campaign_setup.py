@@ -224,7 +224,7 @@ def test_questions_are_added_moved_and_taken_out_in_rows(open_page: OpenPage, mi
     save(app, "questions")
     assert any("a choice needs two options" in each.value for each in app.markdown)
     assert "Nothing was saved" in app.error[0].value
-    last(app.selectbox, "Response").set_value("scale").run()
+    last(app.selectbox, "Answer").set_value("scale").run()
     assert any("exists above" in each.value for each in app.markdown)
     last(app.text_input, "2. Name").input("fluency").run()
     last(app.number_input, "From").set_value(0)
@@ -233,7 +233,7 @@ def test_questions_are_added_moved_and_taken_out_in_rows(open_page: OpenPage, mi
     last(app.radio, "required response is missing").set_value("told").run()
     press("Add a question")
     last(app.text_input, "3. Name").input("remark").run()
-    last(app.selectbox, "Response").set_value("text").run()
+    last(app.selectbox, "Answer").set_value("text").run()
     press("Move up question 3")
     save(app, "questions")
     settings = store.settings("mine")

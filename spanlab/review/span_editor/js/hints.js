@@ -6,7 +6,7 @@ const STORED = "spanlab.hints"; // how many this browser has seen
 const ITEMS = 3; // after so many nobody is new
 const WELCOME = "You see one answer of a language model. Marked words may be made up; the passages are the evidence.";
 const HINTS = [
-    { words: WELCOME, touch: WELCOME, commands: [], page: ["tour", "Take a tour of five steps"] },
+    { words: WELCOME, touch: WELCOME, commands: [], page: ["tour", "Take a tour"] },
     { words: "Tab goes from one suggestion to the next. Press a to accept it, x to reject it.", touch: "Tap a suggestion, then Accept or Reject.",
         commands: ["nextSpan", "previousSpan", "accept", "reject"] },
     { words: "To mark text yourself, drag over it; or select with Shift and arrow keys and press d.",
