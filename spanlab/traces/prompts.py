@@ -162,12 +162,20 @@ def _is_announced(prompt: str, at: int) -> bool:
 
 def _fenced(prompt: str) -> list[_Section]:
     """Return what lies between two lines that divide, behind a line that says it is evidence."""
-    sections = []
-    for match in _FENCED.finditer(prompt):
-        line = prompt[: match.start()].rstrip().rpartition("\n")[2].lower()
-        is_named = _CONTEXTS.search(line) is not None and " format" not in line
-        if is_named and prompt.count(f"\n{match['fence']}", match.end() - 1) == 0:
-            sections.append(_Section(match["text"].strip(), *match.span()))
+    sections, last = list[_Section](), 0
+    lines: dict[str, list[re.Match[str]]] = {}  # that begin with a fence
+    for opening in _FENCE.finditer(prompt):
+        line = prompt[max(0, opening.start() - _LONGEST_LINE) : opening.start()].rstrip()
+        line = line.rpartition("\n")[2].lower()
+        if opening.start() < last or " format" in line or not _CONTEXTS.search(line):
+            continue
+        if (fence := opening["fence"]) not in lines:
+            lines[fence] = [*re.finditer(rf"^{re.escape(fence)}(.*)", prompt, re.MULTILINE)]
+        closing = [match for match in lines[fence][-2:] if match.start() >= opening.end()]
+        if len(closing) == 1 and not closing[0][1].strip():
+            last = closing[0].end()
+            text = prompt[opening.end() : closing[0].start()].strip()
+            sections.append(_Section(text, opening.start(), last))
     return sections
 
 
@@ -271,12 +279,12 @@ _ASKED: Final = re.compile(
     rf"<(?P<tag>{_QUESTION}|user_(?:question|query|input))>(?P<text>(?:(?!<)[\s\S])+)</(?P=tag)>",
     re.IGNORECASE,
 )
-_FENCED: Final = re.compile(
+_FENCE: Final = re.compile(
     r"(?:^|(?<=[:\uff1a])|(?<=[:\uff1a] ))"
-    r"(?P<fence>-{3,}|={3,}|\"{3,}|`{3,}|'{3,}|\*{3,}|~{3,})\w*[ \t]*\n"
-    r"(?P<text>(?:(?!(?P=fence)).*\n)*)(?P=fence)[ \t]*$",
+    r"(?P<fence>-{3,}|={3,}|\"{3,}|`{3,}|'{3,}|\*{3,}|~{3,})\w*[ \t]*\n",
     re.MULTILINE,
 )
+_LONGEST_LINE: Final = 1000  # characters of one that announces what is fenced
 _DIVIDER: Final = re.compile(r"^[ \t]*[-=*_#]{3,}[ \t]*$", re.MULTILINE)
 _MARK: Final = re.compile(r"\W*\d*\W*")  # a number or what else stands before a passage
 _SOURCE: Final = re.compile(  # what stands above a passage's text, such as its file

@@ -84,6 +84,8 @@ def test_a_long_prompt_is_read_in_a_time_that_grows_as_it_does() -> None:
     assert parts_of(f"{line}\n{'- ' * 10_000}\n\n{ASKED}").passages == ()
     examples = "Q: What is Bern?\nA: A city.\n" * 20_000
     assert parts_of(f"{examples}Context: {ONE}\nQ: {ASKED}") == ((ONE,), ASKED)
+    opened = "context: ---\n" * 40_000  # and never closed
+    assert parts_of(f"{opened}\n{ASKED}").passages == ()
 
 
 @pytest.mark.parametrize(
