@@ -37,6 +37,7 @@ _THUMBS: Final = frozenset(("thumbs", "thumb", "feedback"))  # which users give
 _RULE: Final = re.compile(r"(.+?)\s*(<=|>=|<|>|=)\s*(.+)")
 _ORDERS: Final[dict[str, Callable[[float, float], bool]]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _IN_BRACKETS: Final = re.compile(r"\([^()]*\)$|\[[^\[\]]*\]$")
+_LIST_OF_ONE: Final = re.compile(r"\[\s*(\"?)([^\[\]{}\",]*)\1\s*\]")
 _SHOWN: Final = 6  # values that a message names
 _NONE: Final = "none"  # as a rule: no column is read
 
@@ -143,6 +144,7 @@ class VerdictColumn:
         Raises:
             InputError: it is not known.
         """
+        value = _only(value)
         if value is None or str(value).strip() == "":
             return None
         if self.rules:
@@ -280,6 +282,7 @@ _OPTION: Final = "--hallucinated-if COLUMN=VALUE says which values mean hallucin
 
 def _column(name: str, values: Sequence[Any]) -> VerdictColumn | None:
     """Return a column as its name describes it; None if it says nothing of verdicts."""
+    values = [*map(_only, values)]
     words = words_of(_IN_BRACKETS.sub("", name)).split()  # "Correct? (Y/N)" says how, not who
     criterion = next((word for word in _CRITERIA if word in words), None)
     if words[-1:] and words[-1] in _NOUNS and words[0] not in ("is", "has"):
@@ -299,6 +302,13 @@ def _column(name: str, values: Sequence[Any]) -> VerdictColumn | None:
     column = VerdictColumn(name, criterion, tuple(owner), polarity, tuple(values))
     is_thumb = criterion in ("feedback", "rating") and "-1" in column.words
     return replace(column, polarity="good") if is_thumb else column
+
+
+def _only(value: object) -> object:
+    """Return the one score of a list, as exports of traces have them (``["True"]``)."""
+    if isinstance(value, str) and (match := _LIST_OF_ONE.fullmatch(value)):
+        return match[2]
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def annotator_kind(name: str) -> AnnotatorKind:

@@ -102,6 +102,8 @@ COLUMNS = [
     ("thumbs", "down", "up"),
     ("user_feedback", "👎", "👍"),
     ("feedback", -1, 1),
+    ("hallucination", '["True"]', '["False"]'),  # scores of Langfuse's table
+    ("correct", [0], [1]),
 ]
 
 
