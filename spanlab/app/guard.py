@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -208,8 +209,11 @@ def serve(port: int | None = None, host: str = "127.0.0.1", *, as_json: bool = F
         if as_json:
             take_over_logs()
         sweep_copies(Settings.read().home)
-        say(f"spanlab is at http://localhost:{served_port}  (Ctrl+C stops it, all work is kept)")
+        address = f"http://localhost:{served_port}"
+        say(f"spanlab is at {address}  (Ctrl+C stops it, all work is kept)")
         if has_login() and not has_provider():
+            if not Settings.read().url:
+                os.environ["SPANLAB_URL"] = address
             with open_store() as store:
                 for line in owners_link(store):
                     say(line)

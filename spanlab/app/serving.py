@@ -47,8 +47,6 @@ def serve(
     spanlab serve --invite
     """
     if invite:
-        port = port or next(n for n in range(8501, 8601) if _is_free(n, host))
-        os.environ.setdefault("SPANLAB_URL", f"http://localhost:{port}")
         os.environ["SPANLAB_INVITE"] = "yes"
     become_server(port, host, log_json=log_json)
 

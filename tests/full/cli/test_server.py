@@ -147,6 +147,31 @@ def test_only_its_own_names_and_pages_are_answered(starter: str, tmp_path: Path)
     assert not (tmp_path / "asked").exists()
 
 
+@pytest.mark.parametrize(
+    ("options", "variables"), [(["--invite"], {}), ([], {"SPANLAB_INVITE": "yes"})]
+)
+def test_the_first_lead_gets_a_link_that_leads_there(
+    tmp_path: Path, options: list[str], variables: dict[str, str]
+) -> None:
+    """Also where nobody said at which address people reach the app."""
+    port = free_port()
+    environment = os.environ | {"SPANLAB_HOME": str(tmp_path), "SPANLAB_URL": ""} | variables
+    command = spanlab("serve", "--port", str(port), *options)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environment, stderr=pipe, text=True) as server:
+        late = threading.Timer(60, server.kill)
+        late.start()
+        try:
+            assert server.stderr is not None
+            told = next((line for line in server.stderr if "open this link once" in line), "")
+            assert f"once: http://localhost:{port}/invitation?to=sl-" in told
+            path = told.partition(str(port))[2].strip()
+            assert "You are invited" in headers_of(port, path)["body"]
+        finally:
+            late.cancel()
+            server.terminate()
+
+
 def test_a_link_shows_the_report_without_a_login_until_it_is_revoked(
     tmp_path: Path,
 ) -> None:
