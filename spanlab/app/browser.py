@@ -1,4 +1,7 @@
-"""What the browser does on every page: keep what is being typed, say if the connection is gone."""
+"""What the browser does on every page: keep what is being typed, watch the connection.
+
+If the connection is gone it says so; once it is back it has the page drawn again.
+"""
 
 from __future__ import annotations
 
@@ -83,15 +86,20 @@ function watchConnection() {
             dialog.querySelector("[aria-label='Close']")?.click();
         }
     });
-    let timer;
+    let timer, isLost = false;
     const look = () => {
         clearTimeout(timer);
         dialogs.disconnect();
         const state = app.dataset.testConnectionState;
         if (state === "CONNECTED") {
             note.hidden = true;
+            // Parts of a page that a server before drew are unknown to this one, which ignores
+            // what they send.
+            if (isLost) globalThis.spanlabBrowser.setTriggerValue("anew", true);
+            isLost = false;
             return;
         }
+        isLost = true;
         dialogs.observe(document.body, { childList: true, subtree: true });
         timer = setTimeout(() => {
             note.textContent = words(state);
@@ -110,9 +118,10 @@ function words(state) {
 }
 """
 _JS = f"""{_DRAFT}{_CONNECTION}
-export default () => {{
-    if (globalThis.spanlabWatches) return;
-    globalThis.spanlabWatches = true;
+export default (component) => {{
+    const watches = "spanlabBrowser" in globalThis;
+    globalThis.spanlabBrowser = component;
+    if (watches) return;
     keepDraft();
     watchConnection();
 }};
@@ -124,5 +133,5 @@ def watch_browser() -> None:
     with st.container(key="browser"):
         st.html(_STYLE)
         st.components.v2.component("spanlab_browser", js=_JS, isolate_styles=False)(
-            key="spanlab_browser"
+            key="spanlab_browser", on_anew_change=lambda: None
         )

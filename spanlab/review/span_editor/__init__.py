@@ -210,9 +210,7 @@ def mount_editor(
         },
     }
     _component("spanlab_editor", script(), _style())(
-        key="span_adjudicator" if adjudicating else "span_editor",
-        data=data,
-        on_anew_change=_do_nothing,
+        key="span_adjudicator" if adjudicating else "span_editor", data=data
     )
 
 
@@ -260,4 +258,4 @@ def _style() -> str:
 
 
 def _do_nothing() -> None:
-    """Let Streamlit know the name of what a component sets; drawing again does the work."""
+    """Let Streamlit know the state name; the fragment's body does the work."""

@@ -4,7 +4,6 @@ import { Item } from "./item.js";
 import { plural } from "./words.js";
 
 const LEAVING = 10_000; // ms in which another page has come, of a busy server, too, or does not come any more
-const APART = 50; // ms
 
 /** One editor's end of the conversation, over the wire that Streamlit mounts. */
 export class Conversation {
@@ -85,9 +84,6 @@ export class Conversation {
         this.unchecked = false;
         this.told = sent.open;
         this.wire.component?.setStateValue("outbox", sent);
-        // A server that began meanwhile knows no wire: it answers once it has drawn the whole page.
-        // Streamlit sends what is set at once in one message, which would be the wire's.
-        if (outbox.unanswered > 1) setTimeout(() => this.editor.component.setTriggerValue("anew", true), APART);
     }
 
     /** Take in what Python answered: results of writes, items, neighbours, progress. */

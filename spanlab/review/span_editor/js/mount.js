@@ -26,7 +26,6 @@ export default function mount(component) {
         wire.receive = (answered) => editor.conversation.receive(answered);
         if (wire.component) editor.conversation.receive(wire.component);
     }
-    editor.component = component;
     editor.labels.take(data);
     editor.view.guidelines.take(data.guidelines);
     editor.finishing.rule = data.undecided;
