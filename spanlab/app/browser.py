@@ -95,7 +95,7 @@ function watchConnection() {
             note.hidden = true;
             // Parts of a page that a server before drew are unknown to this one, which ignores
             // what they send.
-            if (isLost) globalThis.spanlabBrowser.setTriggerValue("anew", true);
+            if (isLost) globalThis.spanlabBrowser.setTriggerValue("again", true);
             isLost = false;
             return;
         }
@@ -133,5 +133,5 @@ def watch_browser() -> None:
     with st.container(key="browser"):
         st.html(_STYLE)
         st.components.v2.component("spanlab_browser", js=_JS, isolate_styles=False)(
-            key="spanlab_browser", on_anew_change=lambda: None
+            key="spanlab_browser", on_again_change=lambda: None
         )
