@@ -23,7 +23,7 @@ from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.limits import TOGETHER, too_many
 from spanlab.formats.reader import is_missing
 from spanlab.formats.verdict_columns import Rules, annotator_kind, verdict_columns
-from spanlab.formats.vocabulary import words_in
+from spanlab.formats.vocabulary import all_words, words_in
 from spanlab.output.figures import counted, named_ids
 from spanlab.schema import Annotation
 
@@ -43,12 +43,7 @@ _ANNOTATORS: Final = frozenset(
 _EDGES: Final = (("start", "end"), ("begin", "end"), ("from", "to"))
 _OFFSETS: Final = frozenset(("char", "character", "offset", "index", "idx", "position", "pos"))
 _OWNERS: Final = frozenset(("span", "hallucinated", "hallucination", "error", "mark", "marked"))
-_BESIDE: Final = {
-    "label": ("label", "type", "category", "hallucination type", "error type", "span label"),
-    "text": ("text", "span", "span text", "marked text", "hallucinated text", "quote"),
-    "prob": ("prob", "probability"),
-    "note": ("note", "comment", "explanation", "reason"),
-}
+_BESIDE: Final = all_words("beside_places")
 _ABOUT: Final = ("question", "answer", "passages", "model", "messages")  # which answer it is
 _NAMED: Final = 5  # annotators that a remark names
 

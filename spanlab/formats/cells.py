@@ -37,6 +37,7 @@ from spanlab.formats.reader import (
     within,
 )
 from spanlab.formats.verdict_words import NO, UNDECIDED, VERDICTS, YES, plain_word
+from spanlab.formats.vocabulary import all_words, words_in
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Passage, Probability, Span
 
 
@@ -83,14 +84,7 @@ def _as_extent(value: object) -> object:
 _PLAIN: Final = (str, int, float)
 
 # What others call the fields of a span: RAGTruth, doccano, LettuceDetect, factgenie, spaCy, UIMA.
-_AS: Final = {
-    "text": ("text", "span", "quote", "substring", "phrase"),
-    "label": ("label", "label_type", "type", "category", "entity", "obj"),
-    "start": ("start", "start_offset", "startOffset", "start_char", "char_start", "begin"),
-    "end": ("end", "end_offset", "endOffset", "end_char", "char_end", "finish"),
-    "prob": ("prob", "probability", "confidence"),
-    "note": ("note", "reason"),
-}
+_AS: Final = all_words("spans")
 
 
 def is_span(value: object) -> bool:
@@ -197,16 +191,8 @@ def _parse_object(value: Any) -> Any:
 
 # Where a reply of a model's API, or of a program around one, has its text: OpenAI, Anthropic,
 # Google, LangChain, and what wraps their replies in files of batches.
-_REPLIES: Final = (
-    *("choices", "message", "content", "candidates", "generations", "delta", "body", "response"),
-    *("result", "output", "text", "completion", "parts", "replies"),
-)
-_OF_REPLIES: Final = frozenset(
-    (
-        *("choices", "candidates", "generations", "body", "message", "finish_reason"),
-        *("completion", "replies"),
-    )
-)
+_REPLIES: Final = words_in("replies", "texts")
+_OF_REPLIES: Final = frozenset(words_in("replies", "marks"))
 
 
 def is_reply(value: Any) -> bool:
@@ -278,10 +264,7 @@ def cited_in(value: Any) -> Iterator[Passage]:
             yield from cited_in(inner)
 
 
-_LISTED: Final = (
-    *("retrievedReferences", "retriever_resources", "source_nodes", "source_documents"),
-    "search_results",
-)
+_LISTED: Final = words_in("replies", "sources")
 
 
 def _found_for(value: Mapping[str, Any]) -> Iterator[Any]:
@@ -323,12 +306,7 @@ def about_reply(value: Any) -> dict[str, Any]:
 
 
 _PARTS: Final = frozenset(("text", "output_text", "input_text", "thinking", "tool_use"))
-_OF_CHOICES: Final = frozenset(  # of OpenAI and vLLM
-    (
-        *("index", "message", "text", "finish_reason", "stop_reason", "logprobs", "token_ids"),
-        *("cumulative_logprob", "lora_request", "turns"),
-    )
-)
+_OF_CHOICES: Final = frozenset(words_in("replies", "choices"))  # of OpenAI and vLLM
 _OF_PARTS: Final = frozenset(("type", "text"))  # the fields of a part of a message
 _ASIDE_PARTS: Final = frozenset(("tool_use", "tool_call", "reasoning", "thinking", "function_call"))
 
@@ -368,9 +346,7 @@ def _are_texts(values: Collection[Any]) -> bool:
 
 _BARS: Final = re.compile(r"\|\|?|\[SEP\]|</?s>|<sep>", re.IGNORECASE)
 _JOINED: Final = re.compile(rf"[.!?。]\s?(?:{_BARS.pattern})\s?\w", re.IGNORECASE)  # of sentences
-_OF_PASSAGES: Final = frozenset(
-    ("text", "content", "page_content", "title", "url", "date", "id", "score", "metadata", "source")
-)
+_OF_PASSAGES: Final = frozenset(words_in("passages", "fields"))
 
 
 def _parse_passages(value: Any) -> Any:

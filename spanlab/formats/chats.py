@@ -14,15 +14,11 @@ from pydantic_core import to_json
 
 from spanlab.base.errors import InputError
 from spanlab.formats.reader import NoAnswer, as_passage, has_text, parse_list, passages_of
+from spanlab.formats.vocabulary import named_by, words_in
 
 USER, MODEL, TOOL = "User", "Assistant", "Tool"
 
-_ROLES: Final = {
-    **dict.fromkeys(("user", "human", "prompter"), USER),
-    **dict.fromkeys(("assistant", "gpt", "model", "ai", "chatbot", "bot"), MODEL),
-    **dict.fromkeys(("tool", "function", "function_response", "observation", "ipython"), TOOL),
-    "tool-response": TOOL,
-}
+_ROLES: Final = named_by("roles")
 _SPEAKERS: Final = {*_ROLES, "system", "developer"}
 
 _SPEAKER: Final = re.compile(r"\n(Human|User|Assistant|AI|Bot): ?")
@@ -256,10 +252,7 @@ def _calls_tool(message: Mapping[str, Any]) -> bool:
 
 
 # Where a message has what was found for it.
-_RETRIEVED: Final = (
-    *("documents", "passages", "contexts", "context", "retrieved_contexts", "retrieval_context"),
-    "sources",
-)
+_RETRIEVED: Final = words_in("passages", "of_messages")
 
 
 def _retrieved(message: Mapping[str, Any]) -> Iterator[str]:

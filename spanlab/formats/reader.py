@@ -29,7 +29,7 @@ from spanlab.base.options import OptionModel
 from spanlab.doors import Export
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.read_options import ReadOptions
-from spanlab.formats.vocabulary import named_by
+from spanlab.formats.vocabulary import named_by, words_in
 from spanlab.schema import UNDETERMINED, DatasetSettings, Item, Passage, Record
 
 
@@ -186,12 +186,7 @@ class NoAnswer(InputError):  # noqa: N818 - not a mistake in the file: a call of
 
 
 # Where a passage has its text, and what it is called, in other people's words.
-_TEXTS = (
-    *("text", "content", "page_content", "pageContent", "passage", "document", "chunk", "snippet"),
-    *("page_snippet", "passage_text", "paragraph_text", "contents", "contexts", "sentences"),
-    *("body", "chunk_text", "node", "payload", "entity", "_source", "properties", "cited_text"),
-    "metadata",  # of Pinecone
-)
+_TEXTS: Final = words_in("passages", "texts")
 
 _TITLES = ("title", "document_title", "name", "source", "file_name", "filename")
 _LONGEST = 1 << 20  # characters of a list as Python prints it
@@ -362,12 +357,7 @@ def out_of_list(value: Any) -> Any:
 
 
 # Where replies of vector stores and searches have what they found.
-_FINDS: Final = frozenset(
-    (
-        *("matches", "hits", "results", "points", "documents", "docs", "passages", "chunks"),
-        *("nodes", "source_nodes", "objects", "items", "value", "result"),
-    )
-)
+_FINDS: Final = frozenset(words_in("passages", "found"))
 
 
 def _held_in(value: Mapping[str, Any]) -> list[Any]:

@@ -10,15 +10,13 @@ import re
 from typing import Final, cast
 
 from spanlab.base.errors import InputError
-from spanlab.formats.vocabulary import named_by
+from spanlab.formats.vocabulary import named_by, words_in
 from spanlab.schema import Verdict
 
 VERDICTS: Final = cast(dict[str, Verdict], named_by("verdicts"))
 YES: Final = frozenset(("yes", "true", "1", "y"))
 NO: Final = frozenset(("no", "false", "0", "n", "-1"))
-UNDECIDED: Final = frozenset(  # which are known, and judge nothing
-    ("inconclusive", "conflicting", "unsure", "not sure", "unclear", "generic", "n/a", "skipped")
-)
+UNDECIDED: Final = frozenset(words_in("judged", "undecided"))
 _WHOLE: Final = re.compile(r"-?\d+(\.0+)?")
 # A number says whether a claim is supported, as in LLM-AggreFact; "no" says as much.
 _OF_CLAIMS: Final[dict[str, Verdict]] = {
