@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import yaml
+from answering import Silent, answering
 
 TOKEN = "hf_a-token-that-only-the-hub-knows"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -46,7 +46,7 @@ class DatasetHub:
 def serving(hub: DatasetHub) -> Iterator[DatasetHub]:
     """Serve the repositories until the block ends."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Answer(Silent, BaseHTTPRequestHandler):
         def do_HEAD(self) -> None:
             self.do_GET()
 
@@ -113,16 +113,5 @@ def serving(hub: DatasetHub) -> Iterator[DatasetHub]:
             if self.command != "HEAD":
                 self.wfile.write(content)
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    hub.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with answering(Answer) as hub.url:
         yield hub
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+
+from answering import Silent, answering
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -57,7 +58,7 @@ class Hub:
 def serving(hub: Hub) -> Iterator[Hub]:
     """Serve a repository until the block ends."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Answer(Silent, BaseHTTPRequestHandler):
         def do_HEAD(self) -> None:
             self.answer(body=False)
 
@@ -87,16 +88,5 @@ def serving(hub: Hub) -> Iterator[Hub]:
             if body:
                 self.wfile.write(content)
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    hub.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with answering(Answer) as hub.url:
         yield hub
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

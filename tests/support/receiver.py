@@ -7,7 +7,9 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from answering import Silent, answering
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ def receiving() -> Iterator[Receiver]:
     receiver = Receiver()
     ended = threading.Event()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Answer(Silent, BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             receiver.posted.append(Posted(self.path, dict(self.headers), body))
@@ -53,17 +55,8 @@ def receiving() -> Iterator[Receiver]:
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    receiver.url = f"http://127.0.0.1:{server.server_port}"
-    try:
-        yield receiver
-    finally:
-        ended.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with answering(Answer) as receiver.url:
+        try:
+            yield receiver
+        finally:
+            ended.set()

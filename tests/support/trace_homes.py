@@ -9,9 +9,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs
+
+from answering import Silent, answering
 
 KEYS = {
     "PHOENIX_API_KEY": "phoenix-key-of-the-test",
@@ -126,7 +128,7 @@ def living() -> Iterator[TraceHomes]:
     homes = TraceHomes()
     ended = threading.Event()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Answer(Silent, BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def _answer(self) -> None:
@@ -150,18 +152,8 @@ def living() -> Iterator[TraceHomes]:
 
         do_GET = do_POST = do_PATCH = _answer  # noqa: N815 - as the library calls them
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    homes.url = f"http://127.0.0.1:{server.server_port}"
-    try:
-        yield homes
-    finally:
-        ended.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with answering(Answer) as homes.url:
+        try:
+            yield homes
+        finally:
+            ended.set()

@@ -7,9 +7,10 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from paris import ITEM, TEXT, by, unfinished
 
 from spanlab.base.errors import InputError
-from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Record, Span, Status
+from spanlab.schema import Annotation, AnnotatorKind, Interval, Record, Status
 from spanlab.text.extents import (
     Extent,
     WeightedExtent,
@@ -32,10 +33,6 @@ from spanlab.text.labels import (
 )
 
 SIZE = 24  # characters in the texts that properties are checked on
-TEXT = "Paris is big, and Paris is old."
-#       0         1         2         3
-#       0123456789012345678901234567890
-
 extents = st.lists(
     st.tuples(st.integers(0, SIZE), st.integers(0, SIZE)).map(lambda p: Extent(min(p), max(p)))
 )
@@ -55,27 +52,6 @@ def runs(places: set[int]) -> list[Extent]:
     starts = [place for place in sorted(places) if place - 1 not in places]
     ends = [place + 1 for place in sorted(places) if place + 1 not in places]
     return [Extent(start, end) for start, end in zip(starts, ends, strict=True)]
-
-
-def by(
-    annotator: str,
-    *spans: tuple[int, int],
-    kind: AnnotatorKind = AnnotatorKind.PERSON,
-    prob: float = 1.0,
-) -> Annotation:
-    marked = tuple(Span.of(TEXT, start, end, prob=prob) for start, end in spans)
-    return Annotation(annotator=annotator, kind=kind, spans=marked)
-
-
-def unfinished(annotator: str, status: Status) -> Annotation:
-    spans = (Span.of(TEXT, 0, 5),)
-    note = "the model gave no answer"
-    return Annotation(
-        annotator=annotator, kind=AnnotatorKind.PERSON, status=status, spans=spans, note=note
-    )
-
-
-ITEM = Item(id="val-en-1", lang="en", answer=TEXT)
 
 
 # --- extents -------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from paris import ITEM, TEXT, by, unfinished
 
 from spanlab.base.errors import UsageError
 from spanlab.formats import ReadOptions, read
@@ -15,34 +16,9 @@ from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Record, Sp
 from spanlab.text.extents import Extent, mushroom_extents
 from spanlab.text.labels import flatten, hard_of, vote
 
-TEXT = "Paris is big, and Paris is old."
-#       0         1         2         3
-#       0123456789012345678901234567890
-
 extents = st.lists(
     st.tuples(st.integers(0, 24), st.integers(0, 24)).map(lambda p: Extent(min(p), max(p)))
 )
-
-
-def by(
-    annotator: str,
-    *spans: tuple[int, int],
-    kind: AnnotatorKind = AnnotatorKind.PERSON,
-    prob: float = 1.0,
-) -> Annotation:
-    marked = tuple(Span.of(TEXT, start, end, prob=prob) for start, end in spans)
-    return Annotation(annotator=annotator, kind=kind, spans=marked)
-
-
-def unfinished(annotator: str, status: Status) -> Annotation:
-    spans = (Span.of(TEXT, 0, 5),)
-    note = "the model gave no answer"
-    return Annotation(
-        annotator=annotator, kind=AnnotatorKind.PERSON, status=status, spans=spans, note=note
-    )
-
-
-ITEM = Item(id="val-en-1", lang="en", answer=TEXT)
 
 
 def shares(annotation: Annotation) -> list[tuple[int, int, float]]:
