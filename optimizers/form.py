@@ -29,8 +29,8 @@ _HELP = {
     "verdict-f1": "Trials on claims are scored by the share of right verdicts; macro F1 is "
     "measured on held-out claims.",
     "type-f1": "Trials on steps are scored by the share of right types; macro F1 is measured on "
-    "held-out steps. For answers the prompts of `spanlab reason` are tuned, on questions whose "
-    "right answers the dataset has.",
+    "held-out steps. The prompts that write answers are tuned where the dataset has "
+    "right answers.",
 }
 _OWN = "The detector's own prompt"
 _FOLDS = (0, *range(2, 11))  # one would hold nothing out
@@ -51,14 +51,14 @@ def search_form(summary: DatasetSummary, environment: ModelEnvironment) -> dict[
     """
     left, right = st.columns(2, gap="large")
     with left:
-        filled = _ask_prompt() | _ask_labels(summary)
+        filled = _ask_prompt() | _ask_labels(summary) | _ask_search()
     with right:
-        filled |= _ask_models(filled, environment) | _ask_search()
+        filled |= _ask_models(filled, environment)
     return filled | _ask_limits(summary)
 
 
 def _ask_prompt() -> dict[str, Any]:
-    st.markdown("##### Prompt")
+    st.header("Prompt", anchor=False)
     members = tunable_members()
     detector = st.selectbox(
         "Detector",
@@ -88,7 +88,7 @@ def _ask_prompt() -> dict[str, Any]:
 
 
 def _ask_labels(summary: DatasetSummary) -> dict[str, Any]:
-    st.markdown("##### Labels")
+    st.header("Labels", anchor=False)
     filled: dict[str, Any] = ask(LabelSource, "optimise", "labels")
     labels = filled["labels"]
     if labels != "gold":
@@ -114,7 +114,7 @@ def _ask_labels(summary: DatasetSummary) -> dict[str, Any]:
 
 
 def _ask_models(filled: dict[str, Any], environment: ModelEnvironment) -> dict[str, Any]:
-    st.markdown("##### Models")
+    st.header("Models", anchor=False)
     draw_model_problem(environment)
     task, prompt = st.columns(2)
     member = tunable_members().get(filled.get("member", ""))
@@ -137,7 +137,7 @@ def _ask_models(filled: dict[str, Any], environment: ModelEnvironment) -> dict[s
 
 
 def _ask_search() -> dict[str, Any]:
-    st.markdown("##### Search")
+    st.header("Search", anchor=False)
     filled: dict[str, Any] = ask(SearchOptions, "optimise", "strategy")
     effort, number = st.columns([1.4, 1])
     with effort:

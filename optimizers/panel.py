@@ -22,17 +22,16 @@ _LINES = {"+": "green", "-": "red"}
 
 def show_programs() -> None:
     """Draw the registry: every program, how it compares, and what can be done with it."""
-    st.subheader("Tuned prompts", anchor=False)
+    st.header("Tuned prompts", anchor=False)
     programs = registry(actor=actor())
-    st.caption(f"Tuned prompts, kept as JSON files in `{programs.folder}`.")
+    st.caption(f"They are kept as JSON files in `{programs.folder}`.")
     with errors_shown():
         kept_programs = list(programs)
         for error in programs.broken:
             show_error(error)
         if not kept_programs:
             st.info(
-                "No tuned prompts yet. Start a search above, or `spanlab optimize DATASET "
-                "--detector ucsc-extract`; what it finds is listed here.",
+                "No tuned prompts yet. Start a search above: what it finds is listed here.",
                 icon=":material/lightbulb:",
             )
         for program in kept_programs:

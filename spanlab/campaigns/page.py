@@ -42,7 +42,7 @@ def page() -> None:
         return
     with errors_shown():
         step = st.fragment(_draw_state, run_every=_EVERY)(summary.name)
-        st.subheader("Set up", anchor=False)
+        st.header("Set up", anchor=False)
         draw_setup(summary, "" if step is None else step.part)
     show_dialog({summary.name: summary})
 
@@ -59,7 +59,7 @@ def _draw_state(dataset: str) -> NextStep | None:
         _draw_next(summary, step, checklist(summary, valid))
         with st.container():
             if report is not None and overview is not None and overview.people:
-                st.subheader("Progress", anchor=False)
+                st.header("Progress", anchor=False)
                 _draw_figures(overview)
                 _offer_actions(overview)
                 show_people(summary, report, overview)

@@ -36,7 +36,8 @@ _STYLE = """<style>
   grid-template-columns: repeat(auto-fit, minmax(min(21rem, 100%), 1fr)); }
 .marked article { border: 1px solid rgba(128, 132, 149, .35); border-radius: .5rem;
   padding: .8rem 1rem; min-width: 0; }
-.marked h3 { font-size: 1rem; font-weight: 600; margin: 0; padding: 0; overflow-wrap: anywhere; }
+.marked article h2 { font-size: 1rem; font-weight: 600; margin: 0; padding: 0;
+  overflow-wrap: anywhere; }
 .marked .about { font-size: .8125rem; opacity: .75; margin: 0 0 .6rem; }
 .marked .answer { white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.75; margin: 0;
   max-height: 26rem; overflow-y: auto; }
@@ -106,7 +107,7 @@ def _card_html(record: Record, name: str, score: ItemScore | None) -> str:
             f"F1 {figure(score.f1, 2)}",
         ]
     return (
-        f"<article><h3>{escape(name)}</h3><p class='about'>{' · '.join(about) or '—'}</p>"
+        f"<article><h2>{escape(name)}</h2><p class='about'>{' · '.join(about) or '—'}</p>"
         f"{_body_html(record.item, annotation)}</article>"
     )
 

@@ -32,7 +32,7 @@ from spanlab.output.figures import counted, named_ids
 from spanlab.schema import Item
 from spanlab.ui.common import link, plain, remember_dataset, store
 from spanlab.ui.counts import kind_beside
-from spanlab.ui.messages import errors_shown, progress
+from spanlab.ui.messages import errors_shown, in_page_words, progress
 from spanlab.ui.session import pressed
 from spanlab.ui.tables import text_grid
 
@@ -167,7 +167,7 @@ def _offer_recipe(choice: ImportChoice) -> None:
         file_name=f"{choice.dataset or 'import'}.toml",
         mime="application/toml",
         icon=":material/menu_book:",
-        help="A recipe: drop it here beside other files of the kind, or import them by --recipe.",
+        help="A recipe: drop it here beside other files of the kind to import them the same way.",
         key="download-recipe",
     )
 
@@ -269,7 +269,7 @@ def show_preview(preview: ImportPreview) -> None:
         st.html(f"{_STYLE}<table class='import-preview'><tr>{head}</tr>{rows}</table>")
     _show_fields(preview.fields)
     for remark in preview.remarks:
-        st.info(plain(remark), icon=":material/info:")
+        st.info(plain(in_page_words(remark)), icon=":material/info:")
 
 
 def _show_fields(fields: Mapping[str, str]) -> None:

@@ -157,7 +157,7 @@ def _draw_card(
     name = summary.name
     with st.container(border=True, key=f"dataset-{name}"):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.subheader(plain(name), anchor=False, width="stretch")
+            st.header(plain(name), anchor=False, width="stretch")
             _draw_actions(summary)
         plan = plan_of(store(), summary)
         st.caption(

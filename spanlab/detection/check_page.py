@@ -170,7 +170,7 @@ def _show(checked: CheckedAnswer) -> None:
         verdict = "It is hallucinated, at no place that can be told"
     left, right = st.columns(2, gap="medium")
     with left:
-        st.subheader(verdict, anchor=False)
+        st.header(verdict, anchor=False)
         st.html(fragment_html(item.answer, annotation))
     spans = [
         span
@@ -178,7 +178,7 @@ def _show(checked: CheckedAnswer) -> None:
         if any(span.start < end and start < span.end for start, end in marked)
     ]
     with right:
-        st.subheader("Evidence" if spans else " ", anchor=False)
+        st.header("Evidence" if spans else " ", anchor=False)
         st.html(
             f"{_STYLE}<ol class='check-marks'>{''.join(_row(span, item) for span in spans)}</ol>"
         )

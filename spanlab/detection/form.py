@@ -250,7 +250,7 @@ def _ask_limits(detectors: tuple[str, ...], asking: bool) -> dict[str, JsonValue
 
 
 def _draw_heading(text: str) -> None:
-    st.subheader(text, anchor=False)
+    st.header(text, anchor=False)
 
 
 def _sentence(text: str) -> str:

@@ -214,7 +214,7 @@ def _ask_servers(field: Option, key: WidgetKey) -> JsonValue:
             field.label,
             names,
             placeholder="none",
-            help=f"{field.about} Yours are named in tools.json: see `spanlab tools --help`.",
+            help=f"{field.about} Yours are named in tools.json.",
             **key,
         )
         if chosen_names and st.button(

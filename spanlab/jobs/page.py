@@ -53,8 +53,8 @@ def _draw_jobs() -> None:
 
 def _say_no_jobs() -> None:
     st.info(
-        "No job has been started yet. Start detectors on the Detect page, or with "
-        "`spanlab annotate DATASET`; work goes on here while you review.",
+        "No job has been started yet. Start detectors on the Detect page; they work while you "
+        "review.",
         icon=":material/work_history:",
     )
     page_link("detect", "Go to Detect", icon=":material/manage_search:")

@@ -83,7 +83,7 @@ def page() -> None:
         link("detect", "Run a detector", icon=":material/manage_search:", dataset=summary.name)
         return
     with errors_shown():
-        st.subheader("Another plan" if plan else "Plan the measurement", anchor=False)
+        st.header("Another plan" if plan else "Plan the measurement", anchor=False)
         _offer_plan(summary, _ask(summary, detectors))
 
 
@@ -242,7 +242,7 @@ def _draw_state(result: Measurement) -> None:
     rate, plan = result.rate.finite, result.plan
     unit = "Answers" if plan.unit == "answers" else f"Share of {plan.unit}"
     if result.sentence:
-        st.markdown(f"#### {plain(result.sentence)}")
+        st.header(plain(result.sentence), anchor=False)
     for sentence in result.comparisons[:_COMPARED]:
         st.markdown(f"- {plain(sentence)}")
     if (n_more := len(result.comparisons) - _COMPARED) > 0:
@@ -271,7 +271,7 @@ def _draw_rates(summary: DatasetSummary, result: Measurement | None) -> None:
     """Draw the table of the plan's rates, and that of rates by any field."""
     if result is None or result.rate.finite is None:
         if summary.annotators:
-            st.subheader("Rates by model or another field", anchor=False)
+            st.header("Rates by model or another field", anchor=False)
             show_rates(seen_summary(summary), None)
         return
     of_plan, other = st.tabs(["Rates of the plan", "Other rates"], on_change="rerun", key="rates")

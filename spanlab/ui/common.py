@@ -41,7 +41,8 @@ _STYLE = """<style>
 .stMainBlockContainer [data-testid="stMarkdownContainer"] pre code {
     white-space: pre-wrap !important; overflow-x: hidden; }
 .stMainBlockContainer h2 { font-size: 1.45rem; padding: .7rem 0 .25rem; }
-.stMainBlockContainer h3 { font-size: 1.2rem; padding: 0 0 .25rem; }
+.stMainBlockContainer h3, .stMainBlockContainer .stHeading h2 {
+    font-size: 1.2rem; padding: .25rem 0 .5rem; }
 .stApp [data-testid="stCaptionContainer"] { color: inherit; opacity: .75; }
 .stApp [data-testid="stTable"] th { color: inherit; }
 /* The switcher is as high as the buttons beside it: the editor has the rest. */
@@ -279,8 +280,7 @@ def datasets_for(
         st.info(f"There is nothing for you to {task} yet: a lead gives roles in datasets.")
     elif not summaries:
         st.info(
-            f"There is nothing to {task} yet. Import a dataset on the Datasets page, or run "
-            "`spanlab import FILE --dataset NAME`.",
+            f"There is nothing to {task} yet. Import a dataset on the Datasets page.",
             icon=":material/upload_file:",
         )
         page_link("datasets", "Go to Datasets", icon=":material/database:")

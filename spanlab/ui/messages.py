@@ -10,12 +10,15 @@ from contextlib import contextmanager
 import streamlit as st
 
 from spanlab.base.errors import InputError, SpanlabError, UnnamedModelError
+from spanlab.base.options import options_in
+from spanlab.formats.read_options import ReadOptions
 from spanlab.output.figures import counted, duration
 from spanlab.ui.common import plain
 
 _NEWS = "spanlab.news"
 _LONGEST = 300  # characters of a found value
 _FLAG = re.compile(r" \(--[a-z-]+\)")  # which command's option is meant: pages have boxes
+_OPTION = re.compile(r"(?<!\S)--[a-z]+(?:-[a-z]+)*")
 
 
 def tell_after_rerun(text: str) -> None:
@@ -48,9 +51,9 @@ def show_error(error: SpanlabError, consequence: str = "") -> None:
     if isinstance(error, UnnamedModelError):  # pages have a box for it
         lines = ["Enter a model name."]
     elif isinstance(error, InputError):
-        lines = [f"**{_line(_sentence(error.what))}**", *_details(error)]
+        lines = [f"**{_line(_sentence(in_page_words(error.what)))}**", *_details(error)]
     else:
-        lines = [_line(_sentence(str(error)))]
+        lines = [_line(_sentence(in_page_words(str(error))))]
     st.error(
         "  \n".join([*lines, *([consequence] if consequence else [])]), icon=":material/error:"
     )
@@ -66,8 +69,7 @@ def _details(error: InputError) -> Iterator[str]:
         value = error.found if isinstance(error.found, str) else repr(error.found)
         yield f"Found: {_line(value)}"
     if error.expected is not None:
-        # Pages have a box for the command's option.
-        yield f"Expected: {_line(error.expected.replace('--encoding', 'Encoding'))}"
+        yield f"Expected: {_line(in_page_words(error.expected))}"
     if error.count > 1:
         yield f"{error.count:,} records like this"
     yield from map(_line, error.others)
@@ -77,8 +79,17 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def in_page_words(text: str) -> str:
+    """Return a text with the names of boxes where a command has options: “Encoding”."""
+    labels = {option.flags[-1]: option.label for option in options_in(ReadOptions)}
+
+    def box_of(flag: re.Match[str]) -> str:
+        return f"“{labels.get(flag[0], flag[0].strip('-').replace('-', ' ').capitalize())}”"
+
+    return _OPTION.sub(box_of, _FLAG.sub("", text))
+
+
 def _line(text: str) -> str:
-    text = _FLAG.sub("", text)
     return plain(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
 
 

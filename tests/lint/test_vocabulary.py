@@ -59,6 +59,7 @@ FOLDERS = [
 ]
 WORDS = re.compile("|".join(rf"\b(?:{words})\b" for words in INSTEAD), re.IGNORECASE)
 JS_TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`|\'((?:[^\'\\\n]|\\.)*)\'')
+COMMAND = re.compile(r"`spanlab [a-z]|(?<![^\s`(])--[a-z]{2}[^:]*$")  # but how the app is started
 
 
 def _docstrings(tree: ast.AST) -> set[int]:
@@ -106,5 +107,17 @@ def test_texts_on_screen_are_in_the_words_of_the_field(folder: Path) -> None:
         f"{place}: {match.group()!r} in {text.strip()[:80]!r}"
         for place, text in _texts(folder)
         for match in WORDS.finditer(text)
+    ]
+    assert wrong == [], "\n".join(wrong)
+
+
+def test_pages_say_what_to_click_not_what_to_type_in_a_terminal() -> None:
+    wrong = [
+        f"{place}: {text.strip()[:80]!r}"
+        for folder in FOLDERS
+        for place, text in _texts(folder)
+        if re.search(r"(page|panel|form)\.py:", place)
+        and COMMAND.search(text)
+        and "spanlab serve" not in text
     ]
     assert wrong == [], "\n".join(wrong)

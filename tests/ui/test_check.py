@@ -19,7 +19,7 @@ WRONG, RIGHT = (PASSAGE.replace("1889", year) for year in ("1925", "1889"))
 
 def shown(app: AppTest) -> str:
     """What the page says, without marks of Markdown."""
-    parts = [*app.get("html"), *app.subheader, *app.caption, *app.error, *app.info]
+    parts = [*app.get("html"), *app.header, *app.caption, *app.error, *app.info]
     return "\n".join(getattr(part, "body", "") or getattr(part, "value", "") for part in parts)
 
 

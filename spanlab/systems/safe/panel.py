@@ -30,8 +30,8 @@ def _show(summary: DatasetSummary, names: Collection[str]) -> None:
     results = _count_reasonings(summary.name, seen_fingerprint(summary), seen_store(summary))
     if not results.methods and not results.judges:
         st.info(
-            "No reasoning steps are verified yet: run the detector `safe`, or import the output of "
-            "`spanlab reason`.",
+            "No reasoning steps are verified yet: run the detector `safe`, or import answers whose "
+            "steps are.",
             icon=":material/rule:",
         )
         return

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,11 @@ HELP = ("guide", "guidelines", "version")
 # Streamlit fetches what draws a style sheet when the first page has one.
 STYLED = """() => [...document.querySelectorAll("style")]
     .some((node) => node.textContent.includes("stCaptionContainer"))"""
+
+# Of the headings that are seen; those of the editor are its own.
+LEVELS = """() => [...document.querySelectorAll(".stMain :is(h1, h2, h3, h4, h5, h6)")]
+    .filter((heading) => heading.checkVisibility() && !heading.closest(".sl"))
+    .map((heading) => Number(heading.tagName[1]))"""
 
 
 def complaints(page: Page, within: str = "html") -> list[list[str]]:
@@ -99,6 +105,8 @@ def test_no_page_has_a_serious_fault_and_each_says_what_it_is_for(
             _open(page, server, path, name)
             if path in PAGES:
                 _is_introduced(page, path)
+                levels = [0, *page.evaluate(LEVELS)]
+                assert all(after <= level + 1 for level, after in pairwise(levels)), (path, levels)
             found[path] = complaints(page)
             tabs = range(1, page.get_by_role("tab").count() if path == "compare" else 0)
             for tab in map(page.get_by_role("tab").nth, tabs):

@@ -89,7 +89,7 @@ def test_undecided_suggestions_blind_review_and_people_per_item_are_settings(
     radio.set_value(UndecidedRule.ASK)
     others = next(each for each in app.radio if each.label.startswith("Other people"))
     assert others.value == "plan"
-    assert others.options[0] == "By the plan: hidden, unless reviewers ask for them under queue"
+    assert others.options[0] == "By the plan: hidden, unless reviewers ask for them under Queue"
     others.set_value("done")
     next(each for each in app.number_input if "People" in each.label).set_value(2)
     app.multiselect(key="assigned-mine").set_value(["Ben"])

@@ -42,7 +42,7 @@ def upload(app: AppTest, content: bytes, name: str = "answers.jsonl") -> AppTest
 def everything(app: AppTest) -> str:
     """All texts of the page, to look something up in."""
     parts = [
-        *app.subheader,
+        *app.header,
         *app.markdown,
         *app.caption,
         *app.error,
@@ -101,7 +101,7 @@ def test_a_file_in_another_encoding_opens_the_fold_where_its_encoding_is_chosen(
     assert not fold.proto.expanded
     app = upload(app, "id,answer\n1,In Köln.\n".encode("windows-1252"), "umlauts.csv")
     told = app.error[0].value.replace("\\", "")
-    assert "Encoding windows-1252 reads it as" in told
+    assert "“Encoding” windows-1252 reads it as" in told
     assert "--" not in told
     assert app.button(key="import").disabled
     (fold,) = (part for part in app.expander if part.label == "How the files are read")
@@ -625,7 +625,7 @@ def test_many_datasets_are_searched(open_page: OpenPage, store: Store, count: in
     assert "set\\-0\n" not in everything(app)
     (find,) = [box for box in app.text_input if box.label == "Find"]
     find.input("set-0").run()
-    assert [head.value for head in app.subheader] == ["set\\-0"]
+    assert [head.value for head in app.header] == ["set\\-0"]
 
 
 def edit(open_page: OpenPage, annotator: str, act: str) -> AppTest:

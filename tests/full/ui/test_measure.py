@@ -63,7 +63,8 @@ def test_review_goes_by_the_sample_and_says_what_it_has_come_to(
 
 
 def texts(app: AppTest) -> str:
-    return "\n".join(element.value for element in (*app.markdown, *app.caption, *app.info))
+    parts = (*app.header, *app.markdown, *app.caption, *app.info)
+    return "\n".join(element.value for element in parts)
 
 
 def test_without_a_detector_the_page_leads_to_one(open_page: OpenPage, store: Store) -> None:
