@@ -74,9 +74,9 @@ def notify_when_done(kind: str) -> Callable[[Workflow], Workflow]:
 
 
 def interruption() -> BaseException:
-    """Return what to raise where a step is not this worker's any more, or is to rest.
+    """Return what to raise where a step is no longer owned by this worker, or is paused.
 
-    Nothing is kept of the step then: whoever begins it anew goes on.
+    Nothing is kept of the step then: the worker that takes it begins it again.
     """
     return error.DBOSWorkflowCancelledError("this work is not this worker's any more")
 

@@ -119,7 +119,7 @@ def estimate_rate(  # noqa: PLR0915 - one formula, from top to bottom
     if is_ratio:  # as the jackknife has it: long answers pull the ratio to themselves
         q = q / np.square(1 - np.minimum(_divided(w * x, _sum(w * x)[..., None]), 0.9))
     a_within = _within(a, w, sample.strata)
-    # Half a finding of the largest weight that was not drawn: nothing where all weigh alike.
+    # Half an unsampled positive at the largest weight: zero when all weights are equal.
     unseen = 0.25 * (w.max(-1) ** 2 - np.square(w).mean(-1)) / w.sum(-1) ** 2
     alone = _sum(q * a_within**2) * n / max(n - 1, 1) + unseen
     s2 = _sum(w * a**2) * w.sum(-1) * n / max(n - 1, 1) / max(items, 1)

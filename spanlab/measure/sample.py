@@ -73,7 +73,7 @@ class MeasuredItems:
             else:
                 items.append(item)
         even = plan.is_even
-        # With uneven odds one number for two items would draw the one because of the other.
+        # With uneven odds, sharing one random number would make the two draws dependent.
         keys = Counter((item.key, item.group if even else "") for item in items)
         single = [keys[item.key, item.group if even else ""] == 1 for item in items]
         names = [

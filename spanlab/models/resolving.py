@@ -187,7 +187,7 @@ def parse_pairs(texts: Iterable[str], source: str) -> dict[str, JsonValue]:
 
 
 def options_for(options: Options, addresses: Iterable[str]) -> DetectorModelOptions:
-    """Return the options for the model that has some addresses, of which later ones outweigh.
+    """Return the options for a model; later addresses override earlier ones.
 
     Args:
         options: by name, with or without an address.

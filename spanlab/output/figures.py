@@ -64,7 +64,7 @@ def named_ids(ids: Sequence[str], most: int = _IDS) -> str:
 
 
 def sampling_alone(detectors: Sequence[str]) -> str:
-    """Say what the interval of a share lacks that these detectors, at least one, have counted."""
+    """Explain that the interval covers sampling error only, not the errors of these detectors."""
     names = [f"“{name}”" for name in detectors[:_NAMED]]
     if len(detectors) > _NAMED:
         names = [*names, f"{len(detectors) - _NAMED:,} more"]

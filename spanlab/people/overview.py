@@ -246,7 +246,7 @@ class _Sources:
 
 
 def _in_words(entrances: Sequence[Entrance]) -> str:
-    """Say how each try at the test went, the first one first, and whether somebody was let in."""
+    """Say the result of each qualification attempt, in order, and whether the test was waived."""
     tries = sorted(entrances, key=lambda entrance: entrance.attempt or math.inf)
     return ", then ".join(
         f"{'passed' if test.passed else 'not passed'}: IoU {figure(test.score or 0.0, 2)}"

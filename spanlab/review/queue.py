@@ -39,10 +39,9 @@ def open_item(
 ) -> Review:
     """Return an item as the reviewer of a queue may see it, and the reviewer's log on it.
 
-    It comes with all annotations; to who reviews blind with none of other people, unless the queue
-    shows them of items that are done, and in a queue of one's own alone with none of detectors
-    either. How many were left out is told where the dataset leaves it to reviewers whether to see
-    them.
+    A blind reviewer gets no other person's annotations, except on finished items if the queue
+    allows it, and no detector's in a queue of their own annotations alone. How many were left out
+    is told where the dataset lets reviewers decide whether to see them.
 
     Raises:
         NotFoundError: there is no such dataset or item.

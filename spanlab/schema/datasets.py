@@ -329,7 +329,7 @@ class DatasetSettings(FrozenModel):
         return frozenset(each for setup in setups for each in setup.learnt_from)
 
     def missing(self, annotation: Annotation) -> tuple[str, ...]:
-        """Return what an annotation does not answer though it is asked and required, in words."""
+        """Return the required questions that the annotation leaves unanswered, in words."""
         spans = (
             f"{attribute.shown} of “{span.text[:40]}”"
             for span in annotation.spans

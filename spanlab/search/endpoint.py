@@ -172,7 +172,7 @@ def price_per_search(
     """Return what a search costs in US dollars: ``SPANLAB_PRICE_PER_SEARCH``, or the list price.
 
     Args:
-        provider: a known service, None for any other, which costs nothing unless that is set.
+        provider: a known service; None for an unknown one, free unless the variable is set.
         environ: the environment variables.
 
     Raises:

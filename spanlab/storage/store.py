@@ -134,8 +134,9 @@ class Store:
     ) -> Iterator[_Seen]:
         """Give a dataset to read, what concerns one reviewer if that is named, and what is shown.
 
-        Who may not read what others said asks for no other reviewer. Of a dataset that is reviewed
-        blind, and of ``many`` records of any, they see a part, if the store hides the rest.
+        Reviewers without permission to see others' marks can only query their own. Of a dataset
+        that is reviewed blind, and of ``many`` records of any, they see a part, if the store hides
+        the rest.
         """
         with self._database.reading() as connection:
             checked = access.require(connection, self.actor, Permission.SEE, dataset)

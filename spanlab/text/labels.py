@@ -302,7 +302,7 @@ def labels_in(
 ) -> ItemLabels:
     """Return the labels of an annotation of an item, with the merged marks of ``raters``.
 
-    ``hard`` is what ``hard_of`` says of the annotation, from who knows it already.
+    ``hard`` is what ``hard_of`` says of the annotation, if the caller has already computed it.
     """
     return ItemLabels(
         id=item.id,

@@ -1,8 +1,8 @@
 """Rivals: what passages say of the same kind, in the same place, where an answer says else.
 
-A number rivals a number of the same unit that it contradicts, a name a name of which the same is
-said, if neither is one of a list; in scripts without capitals, names are not told from other words
-and have no rivals. The place is the same if words beside it are, and if
+Two numbers are rivals if they have the same unit and contradict each other. Two names are rivals if
+the text says the same about both and neither is in a list; in scripts without capitals, names are
+not told from other words and have no rivals. The place is the same if words beside it are, and if
 both sentences speak of the same: what the answer's says around stands in the passage's, and what
 the passage's says around stands in answer or question.
 

@@ -92,8 +92,8 @@ def numbered(parts: Sequence[tuple[Passage, Extent]], *, metadata: bool = True) 
 def part_about(text: str, searched: str, lang: str) -> Extent:
     """Return the characters of a passage that a prompt shows: all of it, unless it is long.
 
-    Of a long one, which no search engine has made a snippet of, that are the five sentences
-    around the one that comes closest to what was searched for.
+    Of a long passage without a snippet of a search engine, these are the five sentences around the
+    best match.
     """
     if len(text) <= SNIPPET:
         return Extent(0, len(text))
