@@ -315,6 +315,7 @@ def test_where_the_reference_stands_alone_there_is_nobody_to_score(
     assert not app.dataframe
 
 
+@pytest.mark.system("veritrail")
 def test_errors_are_counted_by_the_stage_at_which_they_came_in(
     store: Store, open_page: OpenPage, tmp_path: Path
 ) -> None:
