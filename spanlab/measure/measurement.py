@@ -347,7 +347,7 @@ def _review_remarks(store: Store, dataset: str, items: MeasuredItems) -> Iterabl
         return
     checks = check_items.check_ids(store, dataset)
     if n_checks := sum(item_id in checks for item_id, _ in reviews):
-        yield f"{counted(n_checks, 'review')} of the sample are of check items."
+        yield f"Reviews of check items in the sample: {n_checks:,}."
 
 
 def suggestions_in_words(suggestions: Mapping[str, int]) -> str:

@@ -102,6 +102,17 @@ def test_a_gap_in_the_queue_ends_the_sample_and_a_skipped_item_does_not(store: S
     assert found.rate.finite.high > 0.3
 
 
+def test_reviews_of_check_items_in_the_sample_are_counted(store: Store) -> None:
+    filled(store, "d", lambda at: at % 4 == 0, 60, 8)
+    assert not any("check items" in remark for remark in measure(store, "d").remarks)
+    known = CheckRules(labels=("gold",), share=0.1)
+    store.change_settings("d", lambda now: now.model_copy(update={"known": known}))
+    queue = measurement_queue(store, "d")
+    gold = Annotation(annotator="gold", kind=AnnotatorKind.GOLD)
+    store.save_annotations("d", [(queue[at], gold) for at in (0, 7, 20)])  # 20 is not reviewed
+    assert "Reviews of check items in the sample: 2." in measure(store, "d").remarks
+
+
 @pytest.mark.parametrize(
     ("unit", "low", "high", "says"),
     [
