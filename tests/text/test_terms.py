@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanlab.text.terms import beginnings, sought, terms
+from spanlab.text.terms import beginnings, share_language, sought, terms
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,21 @@ def test_a_search_finds_words_by_their_beginnings(
 
 def test_a_search_of_signs_alone_looks_for_nothing() -> None:
     assert sought("…!? 🗼") == []
+
+
+_TALK = "anna: did you see the film? ben: not yet, is it good?"
+_ARTICLE = " ".join(f"word{'abcdefghij'[n % 10]}{'klmnopqr'[n // 10]}" for n in range(70))
+
+
+@pytest.mark.parametrize(
+    ("text", "others", "same"),
+    [
+        ("the film that anna has seen was long and rather sad in places", _TALK, True),
+        ("el puente fue abierto cuando la ciudad no tenía otro camino", _TALK, False),
+        ("el puente fue abierto", _TALK, True),  # too short to tell
+        ("el puente fue abierto cuando la ciudad no", f"{_ARTICLE} no", False),  # 1 of 8
+        ("el puente fue abierto cuando la ciudad no", f"{_ARTICLE} no la", True),
+    ],
+)
+def test_texts_of_a_language_share_its_small_words(text: str, others: str, same: bool) -> None:
+    assert share_language(text, [others]) is same

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from spanlab.base.errors import UsageError
@@ -15,13 +14,8 @@ from spanlab.systems.citations import JUDGE, NAME
 from spanlab.systems.citations.findings import find_faults
 from spanlab.systems.citations.support import Support, restricted
 from spanlab.text.citations import ReadCitations, citations_of
-from spanlab.text.terms import UNSPACED, terms
+from spanlab.text.terms import share_language
 
-_WORD: Final = re.compile(rf"[{UNSPACED}]+|[^\W\d_{UNSPACED}]+")
-_FEWEST: Final = 8  # small words of an answer, from which on it can be told
-# Of the answers of data/citations.jsonl with passages of their own language at least .22 of these
-# words are there, with passages of another at most .13.
-_SHARED: Final = 0.15
 _OTHER_LANGUAGE: Final = "the passages seem to be in another language: nothing was judged"
 
 
@@ -66,17 +60,6 @@ def judged(item: Item, citations: ReadCitations, support: Support) -> dict[str, 
         "claims": findings.claims,
         "note": "; ".join(notes) or None,
     }
-
-
-def share_language(answer: str, passages: Sequence[str]) -> bool:
-    """Say whether an answer shares the small words of its passages, as texts of a language do."""
-    small, others = _small_words(answer), set[str]().union(*map(_small_words, passages))
-    return len(small) < _FEWEST or len(small & others) >= _SHARED * len(small)
-
-
-def _small_words(text: str) -> set[str]:
-    """Return the words without a capital letter or digit, which are no names."""
-    return set(terms(" ".join(word for word in _WORD.findall(text) if word == word.lower())))
 
 
 def _annotation(**fields: object) -> Annotation:

@@ -65,6 +65,7 @@ from spanlab.systems.offline.rivals import NOUN_CAPITALS, RivalFinder
 from spanlab.systems.offline.sides import DATE, NUMBER, OTHER
 from spanlab.systems.offline.spans import WordStretch, decided, stretches
 from spanlab.systems.offline.words import TokenizedText, WordKind, blocks, read
+from spanlab.text.terms import share_language
 
 NAME = "offline"
 _LONG = 700  # words; no longer answer was learnt from
@@ -74,6 +75,7 @@ _STATES = 0.5  # weight from which a word states something that a strict reader 
 _SLOPE, _SHIFT = 0.91, 0.92  # of how likely an answer is wrong, by its likeliest word
 _UNSAID = 0.6  # how probable it is at least that it is wrong, if nothing given has it
 NO_PASSAGES = "no passages were given: the answer was judged by itself and its question"
+_OTHER_LANGUAGE = "the passages seem to be in another language: what they say may be marked, too"
 
 
 class OfflineDetector:
@@ -119,8 +121,7 @@ class OfflineDetector:
             answer_prob=_answer_prob(
                 [part.likeliest for part in parts] + [span.prob for span in made_up]
             ),
-            note="; ".join(filter(None, (None if texts.numbers else NO_PASSAGES, self._fit_note)))
-            or None,
+            note="; ".join(filter(None, (_note_on(item), self._fit_note))) or None,
         )
 
     def rate(self, item: Item) -> list[RatedPart]:
@@ -223,6 +224,14 @@ class RatedPart:
         # Instructions say in other words what a manual says; numbers and names stay.
         kept = [stretch for stretch in stretched if self.explainer.label(stretch) != OTHER]
         return kept, max((stretch.prob for stretch in kept), default=0.0)
+
+
+def _note_on(item: Item) -> str | None:
+    """Return what is to be known of an item's passages."""
+    texts = [passage.text for passage in item.passages if passage.text.strip()]
+    if not texts:
+        return NO_PASSAGES
+    return None if share_language(item.answer, texts) else _OTHER_LANGUAGE
 
 
 class _MarkedPart(NamedTuple):

@@ -116,3 +116,15 @@ def test_the_title_of_a_passage_supports_but_is_not_quoted() -> None:
 )
 def test_a_span_has_the_label_of_what_it_states(lang: str, answer: str, label: str) -> None:
     assert probable(annotate(answer, LIGHTHOUSE, lang=lang)).label == label
+
+
+def test_passages_in_another_language_are_told() -> None:
+    answer = (
+        "Der Leuchtturm wurde im Jahr 1858 nördlich von Skagen eröffnet und ist heute der höchste "
+        "des ganzen Landes, weil er so weit ins Meer leuchten muss."
+    )
+    note = annotate(answer, LIGHTHOUSE).note
+    assert note == "the passages seem to be in another language: what they say may be marked, too"
+    assert annotate("The lighthouse was opened in 1871.", LIGHTHOUSE).note is None
+    told = annotate("The lighthouse was opened in 1871, because sailors asked.", "").note or ""
+    assert told.startswith("no passages were given")
