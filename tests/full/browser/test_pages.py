@@ -67,10 +67,10 @@ def dataset(store: Store) -> str:
 def visit(server: Server, page: Page) -> Callable[..., Page]:
     def visit(path: str, **query: str) -> Page:
         url = server.url(**query).replace("/?", f"/{path}?")
-        if page.url == "about:blank":
-            page.goto(url)
-        else:
+        if page.url.startswith(server.url().removesuffix("?")):
             go(page, url)
+        else:  # it is new, or at rest at another test's own server
+            page.goto(url)
         expect(page.locator("h1")).to_be_visible(timeout=WAIT)
         return page
 
