@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -127,18 +128,25 @@ def _banner(here: Desk, words: str) -> None:
     here.page.wait_for_selector(f".sl-banner:has-text({words!r})")
 
 
+@contextmanager
+def _at_a_server_of_its_own(browser: Browser, home: Path, record: Record) -> Iterator[Desk]:
+    """Sit at a server that may be killed, with one item open."""
+    with (
+        serving(home) as server,
+        browser.new_context() as context,
+        Store.open(server.settings) as store,
+    ):
+        store.import_records("words", [record])
+        here = Desk(server, store, patient(context.new_page()), "words")
+        here.visit(record.item.id)
+        yield here
+
+
 def test_a_server_that_comes_back_stores_what_is_typed_on_a_page_drawn_before(
     browser: Browser, tmp_path: Path
 ) -> None:
     """After a filter nothing else was asked: Streamlit connects again, but draws nothing."""
-    with (
-        serving(tmp_path) as server,
-        browser.new_context() as context,
-        Store.open(server.settings) as store,
-    ):
-        store.import_records("words", [words_item("last", 3)])
-        here = Desk(server, store, patient(context.new_page()), "words")
-        here.visit("last")
+    with _at_a_server_of_its_own(browser, tmp_path, words_item("last", 3)) as here:
         here.knows_what_is_next()
         here.open_queue()
         here.page.get_by_role("textbox", name="Search").fill("word1")
@@ -146,8 +154,8 @@ def test_a_server_that_comes_back_stores_what_is_typed_on_a_page_drawn_before(
         here.wait_for_queue(text="word1")
         here.close_queue()
         here.knows_what_is_next()
-        server.kill()
-        server.start()
+        here.server.kill()
+        here.server.start()
         here.focus_rests()
         here.press("x")
         here.settle()
@@ -157,16 +165,9 @@ def test_a_server_that_comes_back_stores_what_is_typed_on_a_page_drawn_before(
 def test_a_server_killed_in_the_middle_of_a_burst_loses_nothing(
     browser: Browser, tmp_path: Path
 ) -> None:
-    with (
-        serving(tmp_path) as server,
-        browser.new_context() as context,
-        Store.open(server.settings) as store,
-    ):
-        store.import_records("words", [words_item("burst", 80)])
-        here = Desk(server, store, patient(context.new_page()), "words")
-        here.visit("burst")
+    with _at_a_server_of_its_own(browser, tmp_path, words_item("burst", 80)) as here:
         here.press(*["a", "x"] * 10)
-        server.kill()
+        here.server.kill()
         # Given to the answer itself: Streamlit's word on the lost connection takes typed keys.
         for key in ["a", "x"] * 10:
             here.page.dispatch_event(".sl-answer", "keydown", {"key": key})
@@ -175,12 +176,12 @@ def test_a_server_killed_in_the_middle_of_a_burst_loses_nothing(
         expect(down).to_contain_text("spanlab is not responding. Start it with “spanlab serve”")
         expect(here.page.get_by_test_id("stDialog")).to_have_count(0)
         assert "Streamlit" not in here.page.inner_text("body")
-        server.start()
+        here.server.start()
         here.settle()
         expect(down).to_be_hidden()
         here.focus_rests()
-        assert store.review("words", "burst", REVIEWER).version == 40
+        assert here.store.review("words", "burst", REVIEWER).version == 40
         here.press(*["a", "x"] * 10)
         here.settle()
         _expect_every_second_accepted(here, "burst", 60)
-        assert store.review("words", "burst", REVIEWER).version == 60
+        assert here.store.review("words", "burst", REVIEWER).version == 60
