@@ -63,6 +63,7 @@ def test_a_search_of_signs_alone_looks_for_nothing() -> None:
 
 
 _TALK = "anna: did you see the film? ben: not yet, is it good?"
+_WALK = "a sailor went slowly through narrow streets towards his boat while dark clouds rose over"
 _ARTICLE = " ".join(f"word{'abcdefghij'[n % 10]}{'klmnopqr'[n // 10]}" for n in range(70))
 
 
@@ -71,6 +72,8 @@ _ARTICLE = " ".join(f"word{'abcdefghij'[n % 10]}{'klmnopqr'[n // 10]}" for n in 
     [
         ("the film that anna has seen was long and rather sad in places", _TALK, True),
         ("el puente fue abierto cuando la ciudad no tenía otro camino", _TALK, False),
+        (f"{_WALK} the harbour", _TALK, True),  # 1 word of 15, which is enough of a few
+        (f"{_WALK} the harbour", f"{_ARTICLE} the", False),
         ("el puente fue abierto", _TALK, True),  # too short to tell
         ("el puente fue abierto cuando la ciudad no", f"{_ARTICLE} no", False),  # 1 of 8
         ("el puente fue abierto cuando la ciudad no", f"{_ARTICLE} no la", True),
