@@ -26,7 +26,7 @@ from spanlab.data.importing import import_files
 from spanlab.schema import ProcessNode, SharedProcess
 from spanlab.schema.stages import stages_of
 from spanlab.storage import Store
-from spanlab.systems.veritrail import VeriTrailOptions
+from spanlab.systems.veritrail.entries import VeriTrailOptions
 from spanlab.systems.veritrail.evidence import ClaimRuling, NodeSentence, SelectedEvidence
 from spanlab.systems.veritrail.trail import TrailReader
 from spanlab.systems.veritrail.walk import walk

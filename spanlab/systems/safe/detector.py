@@ -48,7 +48,7 @@ from spanlab.schema import (
     Span,
     Stance,
 )
-from spanlab.systems.safe import ENTRY, SafeOptions
+from spanlab.systems.safe.entries import ENTRY, SafeOptions
 from spanlab.systems.safe.prompts import verifying_prompt
 from spanlab.systems.safe.steps import ErrorType, ReasoningStep, StepKind, steps_in
 from spanlab.systems.safe.trace import ReasoningTraceStep

@@ -38,7 +38,7 @@ ROOM = Room(
         "steps": {"reasoning": "trace:ReasoningTraceStep"},
         "panels": {"reasoning": "panel:PANEL"},
         "detectors": {
-            "safe": ":ENTRY",
+            "safe": "entries:ENTRY",
         },
         "evaluations": {"steps": "step_scores:score_step_files"},
         "pairings": {"steps": "step_scores:step_pairs"},

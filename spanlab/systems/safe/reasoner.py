@@ -32,9 +32,9 @@ from spanlab.schema import (
     Step,
 )
 from spanlab.search.base import SearchQuery
-from spanlab.systems.safe import ANSWER_JUDGE, GENERATOR
 from spanlab.systems.safe.controller import RETRIES, STEPS, ReasoningTrajectory, control
 from spanlab.systems.safe.detector import SafeProgram, marked, quoted, searches, traced
+from spanlab.systems.safe.entries import ANSWER_JUDGE, GENERATOR
 from spanlab.systems.safe.prompts import ConcludeReasoning, JudgeAnswer, TakeNextStep
 from spanlab.systems.safe.steps import (
     ErrorType,

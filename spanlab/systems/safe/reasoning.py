@@ -23,7 +23,7 @@ from spanlab.models import Meter, ModelChoice
 from spanlab.output.tables import ResultTable, columns_of
 from spanlab.schema import CallsStep, Item, Record, Status
 from spanlab.schema.usage import Budget, Usage
-from spanlab.systems.safe import GENERATOR
+from spanlab.systems.safe.entries import GENERATOR
 from spanlab.systems.safe.results import MethodResult, outcome_of
 from spanlab.systems.safe.steps import flag_of
 

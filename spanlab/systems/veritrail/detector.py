@@ -47,7 +47,7 @@ from spanlab.detection.entry import JUDGE
 from spanlab.models.meter import LETTERS_PER_TOKEN, together
 from spanlab.schema import Evidence, Item, ProcessGraph, passage_id, process_of, roots_of
 from spanlab.schema.usage import Usage
-from spanlab.systems.veritrail import ClaimOptions, RetrievalOptions, VeriTrailOptions
+from spanlab.systems.veritrail.entries import ClaimOptions, RetrievalOptions, VeriTrailOptions
 from spanlab.systems.veritrail.evidence import (
     ClaimRuling,
     JudgeByEvidence,

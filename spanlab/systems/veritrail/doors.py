@@ -15,10 +15,10 @@ ROOM = Room(
         "steps": {"trail": "trace:TrailStep"},
         "panels": {"stages": "panel:PANEL"},
         "detectors": {
-            "veritrail": ":VERITRAIL",
-            "veritrail-rag": ":RETRIEVAL",
-            "veritrail-source": ":WHOLE",
-            "veritrail-vt-rag": ":TRACED_RETRIEVAL",
+            "veritrail": "entries:VERITRAIL",
+            "veritrail-rag": "entries:RETRIEVAL",
+            "veritrail-source": "entries:WHOLE",
+            "veritrail-vt-rag": "entries:TRACED_RETRIEVAL",
         },
     },
 )

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from spanlab.models import count_tokens
 from spanlab.models.meter import together
 from spanlab.schema import NodeQuote, ProcessGraph, ProcessNode, Step
-from spanlab.systems.veritrail import VeriTrailOptions
+from spanlab.systems.veritrail.entries import VeriTrailOptions
 from spanlab.systems.veritrail.evidence import (
     ClaimRuling,
     NodeSentence,

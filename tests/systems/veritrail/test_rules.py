@@ -12,7 +12,7 @@ import pytest
 
 from spanlab.detection.claims import sub_claims
 from spanlab.schema import Process, ProcessNode
-from spanlab.systems.veritrail import VeriTrailOptions
+from spanlab.systems.veritrail.entries import VeriTrailOptions
 from spanlab.systems.veritrail.evidence import (
     ClaimRuling,
     EvidenceRuling,
