@@ -23,6 +23,7 @@ from spanlab.schema import ADJUDICATED, AnnotatorKind, DatasetSummary, Permissio
 from spanlab.ui import common
 from spanlab.ui.messages import errors_shown, show_error
 from spanlab.ui.session import ask_reviewer
+from spanlab.worklists import paging
 
 _PAGE = "adjudicate"
 
@@ -50,7 +51,10 @@ def page() -> None:
     except UsageError as error:
         show_error(error)
         return
-    described.caption(common.plain(f"{queue.described}. Decided by {author}."))
+    n_unanimous = paging.n_unanimous(common.store(), summary.name, queue.query)
+    agreed_last = f"{counted(n_unanimous, 'item')} on which all agree"
+    last = f" {agreed_last} {'comes' if n_unanimous == 1 else 'come'} last." if n_unanimous else ""
+    described.caption(common.plain(f"{queue.described}.{last} Decided by {author}."))
     with agreed:
         offer_agreed(summary.name, queue, author)
     query = queue.query

@@ -54,7 +54,7 @@ def check_adjudicator(store: Store, summary: DatasetSummary, name: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class AdjudicationQueue:
-    """The items to decide, most disagreement first.
+    """The items to decide, most disagreement first, those on which people are unanimous last.
 
     ``target`` names the gold labels that decisions become; ``state``, one of ``STATES``, is the
     items' under that name. At least ``least`` people have finished them, in ``lang`` or in any.
@@ -73,7 +73,7 @@ class AdjudicationQueue:
             status=STATES[self.state],
             min_annotators=self.least or None,
             lang=self.lang,
-            order="disagreement",
+            order="disputed",
         )
 
     @property

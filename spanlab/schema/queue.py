@@ -10,7 +10,15 @@ from spanlab.base.errors import UsageError
 from spanlab.schema.record import Status
 
 Order = Literal[
-    "import", "disagreement", "probability", "uncertainty", "status", "labels", "claims", "passages"
+    "import",
+    "disagreement",
+    "disputed",
+    "probability",
+    "uncertainty",
+    "status",
+    "labels",
+    "claims",
+    "passages",
 ]
 
 
@@ -89,10 +97,10 @@ class QueueQuery:
 
     ``order`` "status" begins with what the reviewer has not annotated, "import" with the first;
     the others begin with the highest (disagreement, probability, or number of labels, claims or
-    passages; "uncertainty": how close the probability is to one half). ``reverse`` turns that
-    round; items without a value come last either way, and ties are in import order. ``after``
-    and ``before`` (one of them) are places in that order, exclusive; ``limit`` is at most
-    1,000.
+    passages; "uncertainty": how close the probability is to one half; "disputed": disagreement,
+    with the items on which people are unanimous at the end). ``reverse`` turns that round; items
+    without a value come last either way, and ties are in import order. ``after`` and ``before``
+    (one of them) are places in that order, exclusive; ``limit`` is at most 1,000.
 
     Raises:
         UsageError: the fields contradict each other, or ``limit`` is out of range.

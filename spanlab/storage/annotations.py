@@ -21,7 +21,7 @@ from spanlab.storage.catalog import AnnotatorRow, DatasetRow, StatusTally, regis
 from spanlab.storage.engine import Database, insert_new, insert_or_replace
 from spanlab.storage.items import lock_items, to_json
 from spanlab.storage.tables import annotated, annotators, items, labels, queue_values, reviews
-from spanlab.text.labels import disagreement
+from spanlab.text.labels import disagreement, people_agree
 
 Pairs = Sequence[tuple[str, Annotation]]  # item ids with their annotations
 _T = TypeVar("_T")
@@ -401,13 +401,17 @@ def counted_values(numbers: Iterable[AnnotationValues]) -> Values:
 
 
 def disputed_values(deciding: Sequence[Annotation]) -> Values:
-    """Return how much those who decided disagree, and detectors alone; None for less than two."""
+    """Return how much those who decided disagree, and detectors alone; None for less than two.
+
+    ``unanimous`` is 1 where all people agree, 0 elsewhere.
+    """
     detectors = [annotation for annotation in deciding if annotation.kind is AnnotatorKind.DETECTOR]
     score = disagreement(deciding) if len(deciding) > 1 else None
     alone = score
     if len(detectors) < len(deciding):
         alone = disagreement(detectors) if len(detectors) > 1 else None
-    return {"disagreement": score, "detector_disagreement": alone}
+    unanimous = int(people_agree(deciding))
+    return {"disagreement": score, "detector_disagreement": alone, "unanimous": unanimous}
 
 
 @dataclass(frozen=True)

@@ -281,6 +281,7 @@ queue_values = Table(  # what queues filter and order by, apart from the long te
     Column("max_prob", Float),  # of detectors
     Column("disagreement", Float),
     Column("detector_disagreement", Float),
+    *_integers("unanimous"),  # 1 where two people or more agree, see text/labels.py
     Column("turn", Integer),  # at which the item was dealt to people; see assignment.py
     PrimaryKeyConstraint("dataset_id", "position"),
     sqlite_with_rowid=False,

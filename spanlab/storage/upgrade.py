@@ -26,7 +26,7 @@ from spanlab.storage.engine import BUSY_SECONDS, Database, shown
 from spanlab.storage.tables import STATEMENTS, metadata
 
 # Oldest first; one file each in migrations/versions.
-REVISIONS = ("0016", "0021", "0022", "0023", "0024", "0025", "0026", "0027")
+REVISIONS = ("0016", "0021", "0022", "0023", "0024", "0025", "0026", "0027", "0028")
 VERSION_TABLE = "spanlab_revision"
 _SCRIPTS = Path(__file__).parent / "migrations"
 _OLDEST_COMMIT = "75cc3f0"  # the last one that brings databases from before them up to date

@@ -9,7 +9,7 @@ exactly when they cover the same characters.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from heapq import heappop, heappush
@@ -341,6 +341,24 @@ def disagreement(annotations: Iterable[Annotation]) -> float | None:
         for (a, of_a), (b, of_b) in combinations(marked, 2)
     ]
     return 1.0 - sum(pairs) / len(pairs)
+
+
+def people_agree(annotations: Iterable[Annotation]) -> bool:
+    """Say whether at least two persons finished an item and all of them decided the same.
+
+    They mark the same characters with the same labels, and give the same verdict on the answer.
+    """
+    people = _done(annotations, AnnotatorKind.PERSON)
+    return len(people) > 1 and len({_decision(person) for person in people}) == 1
+
+
+def _decision(annotation: Annotation) -> tuple[Hashable, ...]:
+    likely = [span for span in annotation.spans if span.prob > 0.5]
+    by_label = {
+        (label, *merge(span for span in likely if span.label == label))
+        for label in {span.label for span in likely}
+    }
+    return annotation.hallucinated, *hard_of(annotation), frozenset(by_label)
 
 
 def _done(annotations: Iterable[Annotation], *kinds: AnnotatorKind) -> list[Annotation]:

@@ -77,6 +77,12 @@ def positions(store: Store, dataset: str, query: QueueQuery) -> list[int]:
         return selection.positions()
 
 
+def n_unanimous(store: Store, dataset: str, query: QueueQuery) -> int:
+    """Return on how many items of a queue all people agree, who are at least two."""
+    with _selecting(store, dataset, query) as selection:
+        return selection.n_unanimous()
+
+
 @contextmanager
 def _selecting(store: Store, dataset: str, query: QueueQuery) -> Iterator[Selection]:
     """Give the items of a queue as the store's actor sees it."""

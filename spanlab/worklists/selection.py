@@ -156,6 +156,10 @@ class Selection:
         counted = self._select(func.count(), where=[*self._conditions(), *conditions])
         return int(self.connection.execute(counted).scalar_one())
 
+    def n_unanimous(self) -> int:
+        """Return on how many of the selected items people are unanimous, as far as it may know."""
+        return 0 if self.query.blind else self.count(queue_values.c.unanimous == 1)
+
     @cached_property
     def seen_authors(self) -> set[int] | None:
         """Whose words the query may know of, by number; None for everybody's."""
@@ -277,6 +281,14 @@ class Selection:
         values = queue_values.c
         return values.detector_disagreement if self.query.blind else values.disagreement
 
+    @property
+    def _disputed(self) -> ColumnElement[Any]:
+        """The disagreement, below all where people are unanimous: a blind query knows of none."""
+        if self.query.blind:
+            return self._disagreement
+        unanimous = queue_values.c.unanimous == 1
+        return case((unanimous, -0.5), else_=func.coalesce(self._disagreement, 0.0))
+
     def _counted(self, kind: str) -> ColumnElement[Any]:
         """Return the highest number of labels or claims of one annotator that may be known of."""
         if not self.query.blind:
@@ -299,6 +311,7 @@ class Selection:
             return self._counted(order)
         return {
             "disagreement": self._disagreement,
+            "disputed": self._disputed,
             "probability": prob,
             "uncertainty": 0.5 - func.abs(prob - 0.5),
             "passages": queue_values.c.n_passages,

@@ -74,6 +74,7 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "paging.page": (_SEE, lambda store, name: paging.page(store, name, _ANNA)),
     "paging.neighbour": (_SEE, lambda store, name: paging.neighbour(store, name, _ANNA, "a")),
     "paging.standing": (_SEE, lambda store, name: paging.standing(store, name, _ANNA, "a")),
+    "paging.n_unanimous": (_SEE, lambda store, name: paging.n_unanimous(store, name, _ANNA)),
     "paging.positions": (_SEE, lambda store, name: paging.positions(store, name, _ANNA)),
     "positions_of": (_SEE, lambda store, name: store.positions_of(name, ["a"])),
     "counts": (_SEE, lambda store, name: store.counts(name, "Anna")),

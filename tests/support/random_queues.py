@@ -366,6 +366,7 @@ class PlainQueue:
         numbers: dict[Order, float | None] = {
             "import": None,
             "disagreement": _disagreement(record, query),
+            "disputed": _disputed(record, query),
             "probability": (highest := _highest(record, query)),
             "uncertainty": None if highest is None else 0.5 - abs(highest - 0.5),
             "status": _STATUSES.index(_status(record, query.reviewer)),
@@ -504,6 +505,25 @@ def _disagreement(record: Record, query: QueueQuery) -> float | None:
     blind = query.blind
     said = [each for each in record.annotations if not blind or each.kind is AnnotatorKind.DETECTOR]
     return disagreement(said)
+
+
+def _disputed(record: Record, query: QueueQuery) -> float | None:
+    if query.blind:
+        return _disagreement(record, query)
+    done = [said for said in record.finished if said.kind is AnnotatorKind.PERSON]
+    marked = [
+        {
+            (place, span.label)
+            for span in said.spans
+            if span.prob > 0.5
+            for place in range(span.start, span.end)
+        }
+        for said in done
+    ]
+    verdicts = [said.hallucinated for said in done]
+    if len(done) > 1 and all(m == marked[0] for m in marked) and len(set(verdicts)) == 1:
+        return -0.5
+    return _disagreement(record, query) or 0.0
 
 
 def _highest(record: Record, query: QueueQuery) -> float | None:

@@ -113,6 +113,19 @@ def test_items_come_by_disagreement_with_a_lane_for_everybody_who_has_finished(
     bench.hears("That was the last item here.")
 
 
+def test_items_on_which_all_agree_come_last_whatever_detectors_mark(desk: Sit) -> None:
+    item = Item(id="against a detector", lang="en", answer=ANSWER)
+    people = (_by("Ann", "330"), _by("Ben", "330"))
+    told = Record(item=item, annotations=(suggested(item, [("lifts", 0.9)]), *people))
+    here = desk([told, *_records()], opened=False)
+    arrive(here.page, _address(here))
+    here.wait_for("split")
+    expect(here.page.get_by_text("2 items on which all agree come last.")).to_be_visible()
+    for name in ("against a detector", "agreed"):
+        here.press("PageDown")
+        here.wait_for(name)
+
+
 def test_what_review_has_to_say_on_the_way_to_another_page_does_not_empty_it(desk: Sit) -> None:
     here = desk(_records())
     here.page = patient(here.page.context.new_page())  # which nobody uses after the line was held

@@ -278,7 +278,8 @@ def test_lists_of_before_keep_their_order_and_get_secrets_and_twins(
     gold = said("gold", (4, 9), kind=AnnotatorKind.GOLD)
     names = [f"{'known' if n % 4 == 0 else 'item'} {n}" for n in range(40)]
     query = QueueQuery(reviewer="Ada", listed=True, limit=1000)
-    columns = {"queues": "secret", "queue_items": "twin", "queue_values": "turn"}
+    columns = [("queues", "secret"), ("queue_items", "twin"), ("queue_values", "turn")]
+    columns.append(("queue_values", "unanimous"))
     twins = text("SELECT position, twin FROM queue_items ORDER BY place")
 
     with Store.open(empty) as store:
@@ -297,7 +298,7 @@ def test_lists_of_before_keep_their_order_and_get_secrets_and_twins(
         with store.database.writing() as connection:
             had = connection.execute(twins).all()
             _tell_given_apart(connection)
-            for table, column in columns.items():
+            for table, column in columns:
                 connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
             connection.execute(text("DROP TABLE looks"))
             connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0024'"))
@@ -310,6 +311,32 @@ def test_lists_of_before_keep_their_order_and_get_secrets_and_twins(
             (secret,) = connection.execute(text("SELECT secret FROM queues")).scalars()
             assert len(secret) == 32
     assert any(twin is not None for _, twin in had)
+
+
+def test_what_people_agree_on_is_found_in_a_database_of_before(
+    empty: Settings, record: MakeRecord, said: Say
+) -> None:
+    """A detector differs in all; Ann and Ben in the place, in the label, in nothing."""
+    detector, person = said("d", (0, 2)), AnnotatorKind.PERSON
+    ann, ben = (said(name, (4, 9), kind=person) for name in ("Ann", "Ben"))
+    labelled = ben.spans[0].model_copy(update={"label": "name"})
+    others = {
+        "agreed": ben,
+        "place": said("Ben", (4, 7), kind=person),
+        "label": ben.model_copy(update={"spans": (labelled,)}),
+        "detector": said("d2", (4, 9)),
+    }
+    query = QueueQuery(reviewer="gold", order="disputed")
+    with Store.open(empty) as store:
+        store.import_records("d", [record(n, detector, ann, by) for n, by in others.items()])
+        rows = paging.page(store, "d", query).rows
+        assert rows[-1].item_id == "agreed"
+        assert paging.n_unanimous(store, "d", query) == 1
+        with store.database.writing() as connection:
+            connection.execute(text("ALTER TABLE queue_values DROP COLUMN unanimous"))
+            connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0027'"))
+    with Store.open(empty) as store:
+        assert paging.page(store, "d", query).rows == rows
 
 
 def _tell_given_apart(connection: Connection) -> None:
@@ -345,6 +372,7 @@ def test_check_items_that_people_got_stand_in_their_lists_in_the_same_order(
         assert given.hidden and given.tests
         with store.database.writing() as connection:
             _tell_given_apart(connection)
+            connection.execute(text("ALTER TABLE queue_values DROP COLUMN unanimous"))
             for position, attempt, after in ((4, 0, 9), (20, 1, "NULL"), (0, 1, "NULL")):
                 values = f"1, {position}, 'Ben', {attempt}, {after}"
                 connection.execute(text(f"INSERT INTO known_given VALUES ({values})"))

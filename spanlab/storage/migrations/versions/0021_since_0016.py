@@ -119,6 +119,7 @@ def _fill(connection: sa.Connection, place: dict[str, int]) -> None:
         annotations = by_position.get(position, [])
         numbers = [annotation_values(annotation) for annotation in annotations]
         row = position_values(Item.model_validate_json(json), annotations, numbers)
+        del row["unanimous"]  # which came later
         values.append({"dataset_id": place["dataset"], "position": position, **row})
     if values:
         queue_values = sa.table("queue_values", *(sa.column(name) for name in values[0]))
