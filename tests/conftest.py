@@ -13,9 +13,6 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from xdist.remote import Producer
-from xdist.scheduler import LoadFileScheduling
-from xdist.workermanage import WorkerController
 
 _ROOT = Path(__file__).resolve().parent.parent
 _TESTS = str(_ROOT / "tests")
@@ -75,7 +72,7 @@ if "SPANLAB_TEST_PYTHON" not in os.environ:  # `make test-pythons`, which asks t
     collect_ignore += ["full/test_wheel.py"]
 collect_ignore += ["real_model"]  # `make test-model` runs these on a model that somebody has
 collect_ignore += ["peers"]  # nor these: `make test-peers` runs them in an environment of their own
-pytest_plugins = ["model_fixtures", "postgres"]
+pytest_plugins = ["model_fixtures", "postgres", "scheduling"]
 
 # Files of half a minute and more, the longest first.
 _LONGEST = (
@@ -102,28 +99,6 @@ _IN_BROWSER = (
     "test_optimise.py",
     "test_many_annotators.py",
 )
-
-
-class Scheduler(LoadFileScheduling):
-    """Gives whole files to workers in order, those for the browser to every second one first.
-
-    A worker keeps its browser and its server while it is at them, and two browsers are as many as
-    two cores can draw.
-    """
-
-    def _assign_work_unit(self, node: WorkerController) -> None:
-        draws = int(node.gateway.id.removeprefix("gw")) % 2 == 0
-        for file in self.workqueue:
-            if file.startswith("tests/full/browser/") == draws:
-                self.workqueue.move_to_end(file, last=False)
-                break
-        super()._assign_work_unit(node)
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduler:
-    """Share tests out as ``Scheduler`` does, whatever ``--dist`` says."""
-    config.option.loadscopereorder = False  # the order is that of the next function
-    return Scheduler(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -67,7 +67,7 @@ def _write(store: Store, item: str, reviewer: str, operation: Operation) -> None
 def test_an_item_goes_to_as_many_people_as_it_is_to_however_many_ask_at_once(
     planned: Store,
 ) -> None:
-    asking = Barrier(6)
+    asking = Barrier(6, timeout=60)
 
     def ask(number: int) -> tuple[str, ...]:
         asking.wait()

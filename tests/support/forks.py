@@ -75,11 +75,11 @@ class Fork:
         """Return its exit status; None while it runs."""
         return self._process.exitcode
 
-    def wait(self, timeout: float | None = None) -> int:
+    def wait(self, timeout: float = 120) -> int:
         """Wait until it ends, for some seconds at most; return its exit status."""
         self._process.join(timeout)
         if self._process.exitcode is None:
-            raise subprocess.TimeoutExpired("a fork", timeout or 0)
+            raise subprocess.TimeoutExpired("a fork", timeout)
         return self._process.exitcode
 
     def terminate(self) -> None:

@@ -105,7 +105,7 @@ def test_two_processes_write_one_review_in_turns(settings: Settings, record: Mak
 def test_of_threads_on_one_version_exactly_one_wins(store: Store, record: MakeRecord) -> None:
     store.import_records("d", [record("a")])
     n_threads, n_rounds = 4, 8
-    together = Barrier(n_threads)
+    together = Barrier(n_threads, timeout=60)
 
     def compete(thread: int) -> int:
         wins = 0
