@@ -2,6 +2,8 @@
 
     id, question, answer, annotator, hallucinated          a verdict of each annotator
     answer, start, end, label, annotator                   one marked span a row, or none
+    answer, claim, verdict, annotator                      a claim or sentence of it a row
+    claim, verdict, annotator                              a claim, which is the answer
 
 An answer becomes one item with an annotation of each annotator; columns that differ between its
 rows, such as comments, are kept by annotator. Rows belong together if question, answer, passages
@@ -20,8 +22,9 @@ from pydantic_core import to_json
 from spanlab.base.errors import InputError
 from spanlab.formats.columns import columns_of, map_columns, value_at, words_of
 from spanlab.formats.files import FileRow, InputFile
+from spanlab.formats.judged_parts import JudgedParts, judged_rows
 from spanlab.formats.limits import TOGETHER, too_many
-from spanlab.formats.reader import is_missing
+from spanlab.formats.reader import is_missing, text_of
 from spanlab.formats.verdict_columns import Rules, annotator_kind, verdict_columns
 from spanlab.formats.vocabulary import all_words, words_in
 from spanlab.output.figures import counted, named_ids
@@ -73,7 +76,8 @@ class AnnotatorRows(NamedTuple):
     """The columns that say who annotates, which answer and where; "" and None for none.
 
     ``answer`` is the path of the answer, ``key`` has those that are equal in all its rows; ``said``
-    are the columns of judgements.
+    are the columns of judgements. ``parts`` says how the claims or sentences are read that rows
+    have one of each, which a joined record lists under its ``texts``.
     """
 
     annotator: str
@@ -81,12 +85,19 @@ class AnnotatorRows(NamedTuple):
     key: Sequence[str]
     said: Sequence[str]
     place: Place | None
+    parts: JudgedParts | None = None
 
     @property
     def fields(self) -> dict[str, str]:
         """What becomes of its columns, for the import's report."""
         marked = dict.fromkeys(self.place.columns if self.place else (), "spans")
+        marked |= dict.fromkeys(self._of_parts, "labels")
         return marked | ({self.annotator: "annotators"} if self.annotator else {})
+
+    @property
+    def _of_parts(self) -> tuple[str, ...]:
+        """The columns of a claim or sentence, and of its verdict."""
+        return (self.parts.text, self.parts.key) if self.parts else ()
 
     def joined(
         self,
@@ -162,17 +173,23 @@ class AnnotatorRows(NamedTuple):
     def _record(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return the rows of one answer as a record."""
         own = {self.annotator, *self.said, *(self.place.columns if self.place else ())}
+        own |= {*self._of_parts}
         by_name: dict[str, dict[str, Any]] = {}
         for cells in rows:
             said = by_name.setdefault(self.name_of(cells), {})
             marks = [*said.get(SPANS, ()), *self.place.marks_of(cells)] if self.place else None
             said |= {column: cells.get(column) for column in self.said}
             said |= {} if marks is None else {SPANS: marks}
+            if self.parts:
+                part = {column: cells.get(column) for column in self._of_parts}
+                said.setdefault(self.parts.texts, []).append(part)
         record: dict[str, Any] = {}
         for column in dict.fromkeys(name for cells in rows for name in cells):
             values = [cells.get(column) for cells in rows]
             if column in own or all(value == values[0] for value in values):
                 record[column] = values[0]
+            elif self.parts:  # of which one annotator judges several
+                record[column] = list(dict.fromkeys(filter(None, map(text_of, values))))
             else:
                 record[column] = {self.name_of(c) or str(n): c.get(column)
                                   for n, c in enumerate(rows, start=1)}  # fmt: skip
@@ -180,16 +197,22 @@ class AnnotatorRows(NamedTuple):
 
     def _in_words(self, answers: Sequence[Sequence[Mapping[str, Any]]]) -> str:
         n_rows = sum(map(len, answers))
-        each = "each a marked place" if self.place else "each an annotator's judgement"
-        told = f"{counted(n_rows, 'row')}, {each}, became {counted(len(answers), 'item')}"
+        each = "a marked place" if self.place else "an annotator's judgement"
+        each = "a verdict on a part of an answer" if self.parts else each
+        told = f"{counted(n_rows, 'row')}, each {each}, became {counted(len(answers), 'item')}"
         if self.annotator:
             named = dict.fromkeys(self.name_of(cells) for same in answers for cells in same)
             told += f" with annotations of {named_ids(list(filter(None, named)), _NAMED)}"
-        n_more = 0 if self.place else n_rows - sum(len({*map(self.name_of, s)}) for s in answers)
-        if n_more:
+        n_more = n_rows - sum(len({*map(self.name_of, same)}) for same in answers)
+        if n_more and not (self.place or self.parts):
             told += f"; {counted(n_more, 'row')} repeated a judgement of the same annotator, of "
             told += "which the last one counts"
         return told
+
+
+def names_annotator(names: Iterable[str]) -> bool:
+    """Say whether one of some columns is called like who annotates."""
+    return any(words_of(name) in _ANNOTATORS for name in names)
 
 
 def annotator_rows_in(
@@ -218,28 +241,59 @@ def annotator_rows_in(
     mapping = map_columns(columns_of(samples), user_columns, needed=None, samples=samples)
     is_placed = "spans" in mapping or "answer" not in mapping
     place = None if is_placed else _place_in(samples, mapping, is_said_by=bool(annotator))
-    if not annotator and place is None:
+    parts = None if place or "spans" in mapping else _parts_in(samples, mapping, annotator, rules)
+    if not annotator and place is None and parts is None:
         return None
     if "answer" not in mapping and "messages" not in mapping:
         return None
     said = [mapping["spans"]] if "spans" in mapping else []
     taken = {**mapping, **(place.beside if place else {})}
+    taken |= {"part": parts.text, "verdict": parts.key} if parts else {}
     with suppress(InputError):  # which is said when the file is read
         found = verdict_columns(samples, {**taken, "annotator": annotator}, rules)
         said += [column.name for column in found.columns]
-    if not said and place is None:
+    if not said and place is None and parts is None:
         return None
-    key = [mapping[field] for field in _ABOUT if field in mapping]
-    rows = AnnotatorRows(
-        annotator, mapping.get("answer", ""), tuple(dict.fromkeys(key)), tuple(said), place
-    )
+    # Claims of one answer may each have evidence of their own.
+    about = [field for field in _ABOUT if not (parts and field == "passages")]
+    key = tuple(dict.fromkeys(mapping[field] for field in about if field in mapping))
+    rows = AnnotatorRows(annotator, mapping.get("answer", ""), key, tuple(said), place, parts)
     ids = [str(cells.get(mapping["id"])) for cells in samples] if "id" in mapping else []
     judged = [(rows.key_of(cells), rows.name_of(cells)) for cells in samples]
     # One who judges the same words twice judges two samples of a model.
-    is_of_answers = len({*ids}) < len(ids) or (place is None and len({*judged}) < len(judged))
+    is_of_answers = len({*ids}) < len(ids) or (
+        place is None and parts is None and len({*judged}) < len(judged)
+    )
+    if parts and is_of_answers:  # where ids tell claims apart, they are theirs
+        told_apart = {
+            (id_, str(cells.get(parts.text))) for id_, cells in zip(ids, samples, strict=True)
+        }
+        is_of_answers = len(told_apart) > len({*ids}) or parts.text == rows.answer
     if ids and is_of_answers:
         return rows._replace(key=(*rows.key, mapping["id"]))
     return rows
+
+
+def _parts_in(
+    samples: Sequence[Mapping[str, Any]],
+    mapping: Mapping[str, str],
+    annotator: str,
+    rules: Rules | None,
+) -> JudgedParts | None:
+    """Return how a claim or sentence of an answer in each row is read; None without.
+
+    Rows of nobody's are parts of answers if these have them.
+    """
+    columns = dict.fromkeys(name for cells in samples for name in cells)
+    free = [name for name in columns if name not in mapping.values()]
+    for name in (*free, mapping.get("answer", "")):
+        found = (judged_rows(name, other, samples, rules) for other in free)
+        parts = next(filter(None, found), None)
+        texts = [(value_at(cells, mapping.get("answer", "")), cells.get(name)) for cells in samples]
+        inside = sum(isinstance(a, str) and isinstance(t, str) and t in a != t for a, t in texts)
+        if parts and (annotator or 2 * inside > len(texts)):
+            return parts
+    return None
 
 
 def _place_in(

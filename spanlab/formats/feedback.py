@@ -10,6 +10,7 @@
     "feedback_scores": [{"name": "hallucination_metric", "value": 1.0}]                   Opik
     "results": [{"name": …, "passed": true}]                                            OpenAI
     "annotations": [{"annotator": "ann", "label": "hallucinated"}]                   of many
+    "votes": {"ann": "hallucinated", "bob": "faithful"}                              of many
 
 A name and a value that say it by themselves (``verdict_in``) are a verdict: of a person, where the
 program says so or a user gave it, else of a judge. Scales need a threshold (``--hallucinated-if``);
@@ -19,18 +20,38 @@ they and judgements on other questions are kept as they are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from spanlab.formats.columns import words_of
-from spanlab.formats.verdict_columns import Rules, annotator_kind, verdict_in
+from spanlab.formats.reader import is_missing, parse_object
+from spanlab.formats.verdict_columns import (
+    Rules,
+    VerdictColumn,
+    annotator_kind,
+    described,
+    named_values,
+    verdict_in,
+)
+from spanlab.formats.verdict_words import NO, YES, plain_word
 from spanlab.formats.vocabulary import words_in
+from spanlab.output.figures import named_ids
 from spanlab.schema import Annotation, AnnotatorKind
 
 _LISTS: Final = words_in("judged", "lists")
 _JUDGES: Final = words_in("judged", "judges")
 _PLACED: Final = frozenset(("start", "end", "span", "spans", "text"))  # not of the whole answer
 _BY_NAME: Final = ("scores", "feedback_stats")
+_BY_PEOPLE: Final = frozenset(
+    ("votes", "verdicts", "labels", "annotations", "judgments", "judgements", "ratings", "reviews")
+)
+_TELLING: Final = frozenset((*words_in("judged", "bad"), *words_in("judged", "good")))
+_QUALITIES: Final = frozenset(
+    (*_TELLING, *words_in("judged", "measures"), *words_in("judged", "qualities"))
+)
+_NAMED: Final = 5  # annotators that a remark names
 _AROUND: Final = ("info", "trace_info", "trace")  # objects that these may be in
 _NAMES: Final = ("name", "assessment_name", "key")
 _GRADES: Final[dict[object, bool]] = {"C": False, "I": True}  # of Inspect: correct and incorrect
@@ -67,6 +88,91 @@ def feedback_in(record: Mapping[str, Any]) -> Iterator[Entry]:
                 if isinstance(entry, Mapping | str | int | float):
                     said = entry if isinstance(entry, Mapping) else {"value": entry}
                     yield {**said, "name": str(name)}
+
+
+class Votes(NamedTuple):
+    """A column with verdicts of annotators, by their names.
+
+    Args:
+        column: where they are.
+        names: those of the annotators.
+        verdict: how a verdict is read; None where it cannot be told what it means.
+        values: some verdicts.
+    """
+
+    column: str
+    names: Sequence[str]
+    verdict: VerdictColumn | None
+    values: Sequence[Any]
+
+    @property
+    def unclear(self) -> str:
+        """Why they are not read, for people who can say what they mean; "" if they are."""
+        if self.verdict is not None:
+            return ""
+        return (
+            f"{self.column!r} ({named_values(self.values)} of {named_ids(self.names, _NAMED)}) may "
+            f"judge answers, and is kept in meta; --hallucinated-if {self.column}=VALUE says which "
+            "values mean hallucinated"
+        )
+
+    def annotations(self, record: Mapping[str, Any]) -> Iterator[Annotation]:
+        """Yield the verdict of each annotator; raises InputError for one that is not known."""
+        for name, value in _by_name(record.get(self.column)).items() if self.verdict else ():
+            if self.verdict and (said := self.verdict.meaning(value)) is not None:
+                kind = annotator_kind(name)
+                yield Annotation(annotator=name, kind=kind, answer_hallucinated=said)
+
+
+def _by_name(value: Any) -> Mapping[str, Any]:
+    """Return the values of an object that are there, by their names; none of another value."""
+    held = parse_object(value)
+    values = held if isinstance(held, Mapping) else {}
+    return {str(name).strip(): v for name, v in values.items() if not is_missing(v)}
+
+
+def votes_in(
+    samples: Sequence[Mapping[str, Any]], taken: Collection[str], rules: Rules | None
+) -> Iterator[Votes]:
+    """Yield the columns with what annotators say of the answer, by their names.
+
+    Names of what else may be judged ("fluency") and of options ("A") are nobody's.
+
+    Args:
+        samples: some records.
+        taken: columns that are read as something else.
+        rules: what people say of columns: others judge nothing then; None for nothing.
+    """
+    for column in dict.fromkeys(chain.from_iterable(samples)):
+        held = [_by_name(sample.get(column)) for sample in samples if column not in taken]
+        names = list(dict.fromkeys(chain.from_iterable(held)))
+        values = [value for by_name in held for value in by_name.values()]
+        are_votes = words_of(column).endswith("votes")
+        are_people = all(_may_annotate(name, are_votes=are_votes) for name in names)
+        if not names or not are_people or not all(isinstance(v, str | int) for v in values):
+            continue
+        said = described(column, values)
+        if said is None or not said.has_known_owner:
+            said = VerdictColumn(column, "label", values=tuple(values))
+            if not are_votes and words_of(column) not in _BY_PEOPLE:
+                continue
+        tells = said.polarity or are_votes or any(map(_tells, values))
+        if rules is not None:
+            if rule := rules.get(column):
+                yield Votes(column, names, replace(said, rules=tuple(rule)), values)
+        elif tells and not said.is_scale and all(map(said.knows, values)):
+            yield Votes(column, names, said, values)
+        elif are_votes and said.words <= YES | NO:
+            yield Votes(column, names, None, values)
+
+
+def _tells(value: Any) -> bool:
+    """Say whether a verdict names what it judges, as "faithful" does and "good" does not."""
+    return not _TELLING.isdisjoint(plain_word(value).split())
+
+
+def _may_annotate(name: str, *, are_votes: bool) -> bool:
+    return _QUALITIES.isdisjoint(words_of(name).split()) and (are_votes or len(name) > 1)
 
 
 def judges_in(record: Mapping[str, Any]) -> Iterator[Annotation]:

@@ -94,6 +94,10 @@ class FormatReader(ABC):
         except ValidationError as error:
             raise self._problem(error) from None
 
+    def keeps_answer(self, record: Record) -> bool:
+        """Say whether an answer stays as it stands, with reasoning that may be before it."""
+        return False
+
     def finish(self) -> None:  # noqa: B027 - most formats leave nothing out
         """Say what was read otherwise than it stands, once the file is read."""
 

@@ -20,6 +20,7 @@ from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.known.tabular import SAMPLES, MappedReader, RecordLayout, TableReader
 from spanlab.formats.read_options import ReadOptions, RejectedRecord
 from spanlab.formats.reader import FormatReader, NoAnswer
+from spanlab.formats.reasoning import ReasoningAside
 from spanlab.formats.recipes import PARTS, as_toml
 from spanlab.formats.registry import formats, options_of, reader_of
 from spanlab.output.figures import counted, named_ids
@@ -167,11 +168,14 @@ def _records(
     reader: FormatReader, file: InputFile, options: ReadOptions, contexts: ContextFiles | None
 ) -> Generator[PlacedRecord, None, None]:
     report, failed = FieldReport(), _FailedCalls(file.name)
+    reasoning = ReasoningAside(file.name)
     verdicts = _VerdictRemarks(file.name)
     try:
         for row in reader.rows():
             try:
                 record = reader.record(row)
+                if not reader.keeps_answer(record):
+                    record = reasoning.taken_from(record)
                 if contexts is not None:
                     record = contexts.add(record)
                 if options.common_labels:
@@ -201,6 +205,7 @@ def _records(
         if fields := report.fields(reader.sources):
             options.on_fields(file.name, {**reader.around, **fields})
     reader.finish()
+    reasoning.finish(options)
     failed.finish(options)
     verdicts.finish(options)
     if contexts is not None:

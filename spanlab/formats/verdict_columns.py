@@ -157,7 +157,7 @@ class VerdictColumn:
             return verdict != "supported"
         if self.polarity and word in YES | NO:
             return (word in YES) == (self.polarity == "bad")
-        raise _not_understood(self.name, [word])
+        raise not_understood(self.name, [word])
 
     def knows(self, value: object) -> bool:
         """Say whether a value is a verdict, or judges nothing."""
@@ -231,7 +231,7 @@ def verdict_columns(
     remarks: list[str] = []
     for name in names:
         values = [sample[name] for sample in samples if sample.get(name) not in (None, "")]
-        column = _column(name, values) if values and name not in taken.values() else None
+        column = described(name, values) if values and name not in taken.values() else None
         if column is None:
             continue
         if column.has_known_owner and (
@@ -243,7 +243,7 @@ def verdict_columns(
     chosen = _chosen(found)
     for column in chosen:
         if unknown := [value for value in column.values if not column.knows(value)]:
-            raise _not_understood(column.name, unknown)
+            raise not_understood(column.name, unknown)
     if not chosen:
         found += _inside(samples, taken)
     if left := [repr(column.name) for column in found if column not in chosen]:
@@ -261,7 +261,7 @@ def _inside(
     for path in inner:
         values = [value_at(sample, path) for sample in samples]
         values = [value for value in values if value not in (None, "")]
-        column = _column(path, values) if values and path not in taken.values() else None
+        column = described(path, values) if values and path not in taken.values() else None
         if column is not None and not column.is_scale and all(map(column.knows, values)):
             yield column
 
@@ -271,7 +271,7 @@ def verdict_in(name: str, value: object) -> bool | None:
 
     None for one that says something else, such as a share or a judgement on another question.
     """
-    column = None if value in (None, "") else _column(name, [value])
+    column = None if value in (None, "") else described(name, [value])
     if column is None or column.is_scale or not column.has_known_owner or not column.knows(value):
         return None
     return column.meaning(value)
@@ -280,7 +280,7 @@ def verdict_in(name: str, value: object) -> bool | None:
 _OPTION: Final = "--hallucinated-if COLUMN=VALUE says which values mean hallucinated"
 
 
-def _column(name: str, values: Sequence[Any]) -> VerdictColumn | None:
+def described(name: str, values: Sequence[Any]) -> VerdictColumn | None:
     """Return a column as its name describes it; None if it says nothing of verdicts."""
     values = [*map(_only, values)]
     words = words_of(_IN_BRACKETS.sub("", name)).split()  # "Correct? (Y/N)" says how, not who
@@ -373,13 +373,14 @@ def _ruled(
                 found=f"the columns {', '.join(map(repr, names))}",
                 expected="one of these columns",
             )
-        described = _column(name.rpartition(".")[2], [])
-        owner = described.owner if described is not None and described.has_known_owner else ()
-        criterion = described.criterion if described else ""
+        said = described(name.rpartition(".")[2], [])
+        owner = said.owner if said is not None and said.has_known_owner else ()
+        criterion = said.criterion if said else ""
         yield VerdictColumn(name, criterion, owner, rules=tuple(of_it))
 
 
-def _not_understood(column: str, values: Sequence[object]) -> InputError:
+def not_understood(column: str, values: Sequence[object]) -> InputError:
+    """Return the error of a column of which some values are verdicts, and these are not."""
     return InputError(
         "not all values of this column are known as verdicts",
         field=column,

@@ -19,7 +19,7 @@ NO: Final = frozenset(("no", "false", "0", "n", "-1"))
 UNDECIDED: Final = frozenset(words_in("judged", "undecided"))
 _WHOLE: Final = re.compile(r"-?\d+(\.0+)?")
 # A number says whether a claim is supported, as in LLM-AggreFact; "no" says as much.
-_OF_CLAIMS: Final[dict[str, Verdict]] = {
+OF_CLAIMS: Final[dict[str, Verdict]] = {
     **dict.fromkeys(("true", "yes", "1"), "supported"),
     **dict.fromkeys(("no", "0"), "not-supported"),
     "false": "refuted",
@@ -41,7 +41,7 @@ def verdict_of(label: str | bool | int | float, *, field: str = "label") -> Verd
     Raises:
         InputError: it means none that is known.
     """
-    verdict = _OF_CLAIMS.get(plain_word(label))
+    verdict = OF_CLAIMS.get(plain_word(label))
     if verdict is None:
         raise InputError(
             "this label is not a verdict on a claim",

@@ -17,12 +17,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, get_origin
+from typing import TYPE_CHECKING, Any, get_origin
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from spanlab.models.values import UnreadableError, values_in
+from spanlab.text.thoughts import split_reply
 
 if TYPE_CHECKING:
     from dspy.lm15 import Response
@@ -303,59 +304,6 @@ def form_of(kind: Any) -> TypeAdapter[Any] | None:
 
 
 _known: WeakKeyDictionary[type[Signature], Forms | None] = WeakKeyDictionary()
-# DeepSeek, Qwen, GLM and many more; Seed; Mistral; Kimi; Cohere; Sky-T1; MedGemma.
-_NAMES = r"(?:seed:)?think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|analysis"
-_OPEN = re.compile(
-    rf"<(?:{_NAMES})>|\[THINK\]|◁think▷|<\|START_THINKING\|>|<\|begin_of_thought\|>|<unused94>",
-    re.IGNORECASE,
-)
-_CLOSE = re.compile(
-    rf"</(?:{_NAMES})>|\[/THINK\]|◁/think▷|<\|END_THINKING\|>|<\|end_of_thought\|>|<unused95>",
-    re.IGNORECASE,
-)
-_ANSWERS = re.compile(r"\[\[\s*##|^\s*(?:```\w*\s*)?[\[{]")  # text in which the answer has begun
-# gpt-oss's harmony format, with its special tokens or with what is left without them.
-_CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)(?:(?!<\|message\|>).){0,100}<\|message\|>", re.DOTALL)
-_STRIPPED = re.compile(r"^\s*analysis.*assistantfinal", re.DOTALL)
-_TOKENS = re.compile(
-    r"(?:\s*(?:<\|(?:end|return|im_end|eot_id|endoftext|START_RESPONSE|END_RESPONSE)\|>|</s>))+\s*$"
-)
-_LAST = 200  # characters at the end in which tokens of the template may be left
-
-
-class SplitReply(NamedTuple):
-    """What a model thought aloud and what it answered; either may be empty."""
-
-    thoughts: str
-    answer: str
-
-
-def split_reply(text: str) -> SplitReply:
-    """Split the content of a message into reasoning and answer.
-
-    Everything up to the last closing tag is reasoning, unless the answer has begun before that
-    reasoning opened: then it speaks of such tags. Reasoning that never ends leaves no answer.
-    """
-    text = text[:-_LAST] + _TOKENS.sub("", text[-_LAST:])
-    channels = list(_CHANNEL.finditer(text))
-    if channels:
-        channel = channels[-1]
-        if channel[1] != "final":
-            return SplitReply(text, "")
-        return SplitReply(text[: channel.start()], text[channel.end() :])
-    stripped = _STRIPPED.match(text)
-    if stripped:
-        return SplitReply(stripped[0], text[stripped.end() :])
-    cut = 0
-    for closing in _CLOSE.finditer(text):
-        opening = _OPEN.search(text, cut, closing.start())
-        if opening and _ANSWERS.search(text[cut : opening.start()]):
-            break
-        cut = closing.end()
-    unclosed = _OPEN.search(text, cut)
-    if unclosed and not _ANSWERS.search(text[cut : unclosed.start()]):
-        return SplitReply(text, "")
-    return SplitReply(text[:cut], text[cut:])
 
 
 def without_thoughts(response: Response) -> Response:

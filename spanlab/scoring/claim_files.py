@@ -30,6 +30,7 @@ from typing import Any, Final
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spanlab.doors import Export
+from spanlab.formats.annotator_rows import names_annotator
 from spanlab.formats.cells import passages_in
 from spanlab.formats.columns import words_of
 from spanlab.formats.files import FileRow, InputFile
@@ -171,8 +172,13 @@ class ClaimsReader(FormatReader):
 
     @classmethod
     def recognises(cls, record: Mapping[str, object]) -> bool:
-        """Say whether a record has the fields of a claim, in any case, and one label."""
+        """Say whether a record has the fields of a claim, in any case, and one label.
+
+        Where they say who annotates, too, several may say something of one claim or answer.
+        """
         named = _with_our_names(record)
+        if names_annotator(record) and not record.keys() >= _OF_JUDGES:
+            return False
         return super().recognises(named) and not isinstance(named.get("label"), list | dict)
 
     def __init__(self, file: InputFile, options: ReadOptions) -> None:

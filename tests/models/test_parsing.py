@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanlab.models.adapters import ChatAnswers, JsonAnswers
-from spanlab.models.parsing import PROSE, split_reply
+from spanlab.models.parsing import PROSE
 from spanlab.models.values import Judged, Prob, ReplyModel, Text, Texts, field_value, has_field
+from spanlab.text.thoughts import split_reply
 
 
 class ExplainedPart(ReplyModel):

@@ -10,8 +10,8 @@ from model_task import Task, marked
 
 from spanlab.base.errors import UnparsableAnswerError
 from spanlab.models import Meter, ModelChoice, translate
-from spanlab.models.parsing import split_reply
 from spanlab.testing import ModelServer, ScriptedReply, say
+from spanlab.text.thoughts import split_reply
 
 DRAFT = 'Say [[ ## answer ## ]]\n5\nor {"answer": "6"}'
 ANSWER = "[[ ## answer ## ]]\n4"

@@ -34,6 +34,7 @@ from spanlab.formats.json_rows import (
     record_lists,
     rows_at,
 )
+from spanlab.formats.judged_parts import is_answer_in_parts
 from spanlab.formats.known.tabular import SAMPLES, MappedReader, RecordLayout
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import FormatEntry
@@ -220,7 +221,11 @@ class JsonReader(MappedReader):
         beside = map_columns(tuple(names_in(self._file)), None, needed=None) if lists else {}
         is_asked = not {"question", "messages", "reference"}.isdisjoint(beside)
         # What was found for a question has no answers to it.
-        kept = [list_ for list_ in lists if not (is_asked and is_given(list_.path))]
+        kept = [
+            list_
+            for list_ in lists
+            if not (is_asked and (is_given(list_.path) or is_answer_in_parts(list_.path)))
+        ]
         return [list_ for list_ in kept if not is_said(list_.first)]
 
     @cached_property

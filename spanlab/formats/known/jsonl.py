@@ -129,6 +129,10 @@ class SpanlabReader(reader.FormatReader):
             elif not self._nodes.collect(row):
                 yield row
 
+    def keeps_answer(self, record: Record) -> bool:
+        """Say that what somebody has worked on here stays as it was."""
+        return bool(record.annotations)
+
     def finish(self) -> None:
         """Say which processes no item came from."""
         for name in self._nodes.unused():

@@ -17,27 +17,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from spanlab.formats.judged_parts import JudgedPart, gold_of, gold_of_parts
 from spanlab.formats.known.json_table import JsonReader
-from spanlab.formats.quotes import span_at
 from spanlab.formats.reader import FormatEntry
 from spanlab.formats.verdict_words import verdict_of
-from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind, Claim, Item, Span
+from spanlab.schema import Annotation, Claim, Item, Span, Verdict
 
 _SEGMENTS, _FACTS, _TAGGED = "segmented_response", "human-atomic-facts", "annotated"
 _SENTENCES, _UNSUPPORTED = "response_sentences", "unsupported_response_sentence_keys"
 _BIOGRAPHY: Final = ("gpt3_sentences", "annotation")  # of WikiBio, with "accurate"
 _TAG: Final = re.compile(r"<(/?)(\w+)>")
 _INSERTED, _DELETED = "mark", "delete"
-
-
-class _Part(NamedTuple):
-    """A part of an answer that is wrong: its text, and what is said of it."""
-
-    text: str
-    label: str | None = None
-    note: str | None = None
 
 
 class JudgedPartsReader(JsonReader):
@@ -58,22 +50,23 @@ class JudgedPartsReader(JsonReader):
 
     def _gold(self, cells: Mapping[str, Any], marked: Any, item: Item) -> Annotation | None:
         if isinstance(sentences := cells.get("annotations"), list):
-            claims = tuple(_facts(sentences, item.answer))
-            return _gold_of(claims=claims)
-        if isinstance(tagged := cells.get(_TAGGED), str):
-            return _placed(_in_tags(tagged), item.answer)
-        if _BIOGRAPHY[0] in cells:
-            judged = zip(*(cells[name] for name in _BIOGRAPHY), strict=True)
-            parts = ((_Part(text, kind), kind != "accurate") for text, kind in judged)
-            return _placed(parts, item.answer)
-        if _SENTENCES in cells:
-            return _placed(_sentences(cells), item.answer)
-        return _placed(_segments(cells), item.answer) if _SEGMENTS in cells else None
+            return gold_of((), tuple(_facts(sentences, item.answer)))
+        parts = next((read(cells) for name, read in _READ.items() if name in cells), None)
+        return None if parts is None else gold_of_parts(parts, item.answer, _SEGMENTS)
 
 
-def _sentences(line: Mapping[str, Any]) -> Iterator[tuple[_Part, bool]]:
+def _verdict(*, is_wrong: bool) -> Verdict:
+    return "not-supported" if is_wrong else "supported"
+
+
+def _biography(line: Mapping[str, Any]) -> Iterator[JudgedPart]:
+    for text, kind in zip(*(line[name] for name in _BIOGRAPHY), strict=True):
+        yield JudgedPart(text, _verdict(is_wrong=kind != "accurate"), kind)
+
+
+def _sentences(line: Mapping[str, Any]) -> Iterator[JudgedPart]:
     for key, text in line[_SENTENCES]:
-        yield _Part(text), key in (line.get(_UNSUPPORTED) or ())
+        yield JudgedPart(text, _verdict(is_wrong=key in (line.get(_UNSUPPORTED) or ())))
 
 
 def _facts(sentences: list[Any], answer: str) -> Iterator[Claim]:
@@ -87,22 +80,24 @@ def _facts(sentences: list[Any], answer: str) -> Iterator[Claim]:
                 yield Claim(text=fact["text"], source=source, verdict=verdict)
 
 
-def _segments(line: Mapping[str, Any]) -> Iterator[tuple[_Part, bool]]:
-    """Yield all segments, in order, with whether each is wrong."""
+def _segments(line: Mapping[str, Any]) -> Iterator[JudgedPart]:
     columns = (line[_SEGMENTS], *(line.get(name) or [] for name in ("labels", "type", "comment")))
     for text, is_true, kind, comment in zip_longest(*columns):
-        yield _Part(text or "", kind or None, comment or None), is_true is False
+        verdict = _verdict(is_wrong=is_true is False)
+        yield JudgedPart(text or "", verdict, kind or None, comment or None)
 
 
-def _in_tags(tagged: str) -> Iterator[tuple[_Part, bool]]:
-    """Yield the pieces of a text without its tags and insertions, with whether each is wrong."""
+def _in_tags(line: Mapping[str, Any]) -> Iterator[JudgedPart]:
+    """Yield the pieces of a text without its tags and insertions."""
+    tagged = line[_TAGGED]
     open_tags: list[str] = []
     at = 0
     for tag in (*_TAG.finditer(tagged), None):
         text = tagged[at : tag.start() if tag else None]
         kinds = [name for name in open_tags if name not in (_INSERTED, _DELETED)]
         if text and _INSERTED not in open_tags:
-            yield _Part(text, kinds[-1] if kinds else None), bool(open_tags and text.strip())
+            verdict = _verdict(is_wrong=bool(open_tags and text.strip()))
+            yield JudgedPart(text, verdict, kinds[-1] if kinds else None)
         if tag is None:
             return
         at = tag.end()
@@ -112,34 +107,12 @@ def _in_tags(tagged: str) -> Iterator[tuple[_Part, bool]]:
             open_tags.remove(tag[2])
 
 
-def _placed(parts: Iterator[tuple[_Part, bool]], answer: str) -> Annotation:
-    """Return labels at the places of parts that follow each other in an answer."""
-    spans: list[Span] = []
-    claims: list[Claim] = []
-    at = 0
-    for part, is_wrong in parts:
-        start = answer.find(part.text, at) if part.text else -1
-        if start >= 0:
-            at = start + len(part.text)
-        if not is_wrong:
-            continue
-        if start >= 0:
-            spans.append(span_at(answer, start, at, _SEGMENTS, label=part.label, note=part.note))
-        else:
-            claims.append(Claim(text=part.text.strip(), verdict="not-supported", note=part.note))
-    return _gold_of(tuple(spans), tuple(claims))
-
-
-def _gold_of(spans: tuple[Span, ...] = (), claims: tuple[Claim, ...] = ()) -> Annotation:
-    """Return gold labels; an answer with a wrong part is hallucinated, wherever that part is."""
-    return Annotation(
-        annotator="gold",
-        kind=AnnotatorKind.GOLD,
-        answer_hallucinated=any(claim.verdict in HALLUCINATED for claim in claims) or None,
-        spans=spans,
-        claims=claims,
-    )
-
+_READ: Final = {
+    _TAGGED: _in_tags,
+    _BIOGRAPHY[0]: _biography,
+    _SENTENCES: _sentences,
+    _SEGMENTS: _segments,
+}
 
 FORMAT = FormatEntry(
     name="parts",

@@ -81,6 +81,10 @@ class MushroomReader(reader.FormatReader):
         self._empty: list[str] = []
         self._clipped: list[str] = []
 
+    def keeps_answer(self, record: Record) -> bool:
+        """Say that the task's offsets count the whole output."""
+        return True
+
     def _record(self, row: FileRow) -> Record:
         line = _PublishedLine.model_validate_json(row.raw)
         item = checked(

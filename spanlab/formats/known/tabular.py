@@ -54,13 +54,16 @@ from spanlab.formats.columns import (
 )
 from spanlab.formats.feedback import (
     FeedbackCounts,
+    Votes,
     feedback_in,
     judges_in,
     name_of,
     read_feedback,
     verdicts_of,
+    votes_in,
 )
 from spanlab.formats.files import FileRow, InputFile
+from spanlab.formats.judged_parts import JudgedParts, is_answer_in_parts, judged_parts_in
 from spanlab.formats.known.analysis_table import (
     CellsRow,
     is_own,
@@ -138,6 +141,9 @@ class MappedReader(reader.FormatReader):
         self._mapping: dict[str, str] = {}
         self._rules = rules_in(options.hallucinated_if)
         self._verdicts = VerdictColumns()
+        self._parts: JudgedParts | None = None
+        self._unread_parts = ""  # a remark on parts that may be judged
+        self._votes: tuple[Votes, ...] = ()  # columns of verdicts by annotators' names
         self._fed_back = FeedbackCounts()
         self._joined = ""  # what became of messages that stand alone
         self._unread: str | None = None  # a column of marks that are not understood
@@ -228,6 +234,8 @@ class MappedReader(reader.FormatReader):
         """Which field of ours is read from each column."""
         judged = dict.fromkeys((*self.judgements, *self._verdicts.counts), "labels")
         judged |= dict.fromkeys(self._tagged, "spans")
+        judged |= {votes.column: "labels" for votes in self._votes if votes.verdict}
+        judged |= dict.fromkeys(self._parts.columns if self._parts else (), "labels")
         judged |= self._by_annotator.fields if self._by_annotator else {}
         return judged | {column: field for field, column in self._mapping.items()}
 
@@ -266,6 +274,7 @@ class MappedReader(reader.FormatReader):
         if columns := self.columns():
             samples = self._samples
             self._check_speakers(samples)
+            self._find_parts(columns, samples)
             self._mapping = self._map(columns, samples)
             if self._by_annotator is not None and self._by_annotator.place is not None:
                 self._mapping["spans"] = SPANS
@@ -280,12 +289,18 @@ class MappedReader(reader.FormatReader):
         for row in self.records():
             yield from self._turns(row)
 
+    def keeps_answer(self, record: Record) -> bool:
+        """Say that what somebody has worked on here stays as it was."""
+        return bool(record.annotations and self._samples_given and is_own(self._samples_given[0]))
+
     def finish(self) -> None:
         """Say what became of messages and verdicts, and which marked texts have no known place."""
         recipe = {} if self._options.columns else known_for(self.columns())
         if recipe:
             self._options.on_warning(f"{self._file.name}: read by the recipe of {recipe['title']}")
-        for told in (*self._verdicts.told(), *self._fed_back.told()):
+        remarks = [self._unread_parts, *(votes.unclear for votes in self._votes)]
+        remarks += self._parts.told() if self._parts else ()
+        for told in filter(None, (*self._verdicts.told(), *self._fed_back.told(), *remarks)):
             self._options.on_warning(f"{self._file.name}: {told}")
         if self._speaker != self._options.speaker:
             self._options.on_warning(
@@ -361,6 +376,7 @@ class MappedReader(reader.FormatReader):
         theirs = {field: _present(value_at(cells, column)) for field, column in names.items()}
         used = {names[field] for field in theirs} | self.judgements | {*self._tagged}
         used |= self._by_annotator.fields.keys() if self._by_annotator else set()
+        used |= {*self._parts.columns} if self._parts else set()
         label = _label_beside(names.get("model", ""))
         if label and (named := _present(value_at(cells, label))):
             theirs["model"], used = named, used ^ {names["model"], label}
@@ -405,6 +421,8 @@ class MappedReader(reader.FormatReader):
         if isinstance(given, Mapping) and not is_reply(given) and (failure := _failed_call(given)):
             raise failure
         names = self._mapping
+        if self._parts and names.get("answer") == self._parts.texts:
+            return self._parts.answer(cells)
         answer = answer_in(given, names.get("answer", "")) or of_chat
         if not answer:
             raise _without_answer(cells, names.get("answer", names.get("messages")))
@@ -425,12 +443,15 @@ class MappedReader(reader.FormatReader):
         for column in self._tagged if spans is None else ():
             plain, places = untagged(str(cells.get(column) or ""))
             tagged = gold_in(places, column, item.answer) if plain == item.answer else tagged
+        parts = self._parts.annotations(cells, item.answer) if self._parts else ()
         verdicts = verdicts_of(read_feedback(feedback_in(cells), self._rules))
-        if not verdicts and self._rules is None:
-            verdicts = tuple(judges_in(cells))
+        if not verdicts:
+            voted = chain.from_iterable(votes.annotations(cells) for votes in self._votes)
+            judges = judges_in(cells) if self._rules is None else ()
+            verdicts = tuple({one.annotator: one for one in (*judges, *voted)}.values())
         self._fed_back.add(verdicts)
         marked_by = tuple(
-            filter(None, (*self._marks(cells, spans, item), tagged, found, *verdicts))
+            filter(None, (*self._marks(cells, spans, item), tagged, found, *parts, *verdicts))
         )
         return self._verdicts.judged(cells, marked_by)
 
@@ -468,13 +489,38 @@ class MappedReader(reader.FormatReader):
         if self.judgements or ours:
             return VerdictColumns()
         fed_back = {name_of(entry) for sample in samples for entry in feedback_in(sample)}
+        taken = dict(self._mapping)
+        used = {*taken.values(), *(self._parts.columns if self._parts else ())}
+        self._votes = tuple(votes_in(samples, used, self._rules))
+        for votes in self._votes:
+            fed_back.add(votes.column)
+            taken |= {path: path for path in (f"{votes.column}.{name}" for name in votes.names)}
+        if self._parts:
+            fed_back.add(self._parts.verdict.name)
         rules = self._rules
         if rules is not None:
             rules = {name: rule for name, rule in rules.items() if name not in fed_back}
+        if self._by_annotator and (parts := self._by_annotator.parts):
+            taken |= {"part": parts.text, "verdict": parts.key}
         try:
-            return verdict_columns(samples, self._mapping, rules)
+            return verdict_columns(samples, taken, rules)
         except InputError as error:
             raise error.at(file=self._file.name) from None
+
+    def _find_parts(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> None:
+        """Look for parts of answers that are judged, unless marks are in a column of their own."""
+        if self._by_annotator is not None and self._by_annotator.parts is not None:
+            self._parts = self._by_annotator.parts
+        elif not (self.judgements or not samples or is_own(samples[0]) or is_table(samples[0])):
+            taken: Mapping[str, str] = {"spans": ""}
+            with suppress(InputError):  # which is said when the columns are mapped
+                taken = map_columns(columns, self._options.columns, needed=None, samples=samples)
+            try:
+                if "spans" not in taken:
+                    found = judged_parts_in(samples, taken.values(), self._rules)
+                    self._parts, self._unread_parts = found
+            except InputError as error:
+                raise error.at(file=self._file.name) from None
 
     def _check_speakers(self, samples: Sequence[Mapping[str, Any]]) -> None:
         """Refuse chats that name who speaks, as nothing says who of them is the model."""
@@ -502,7 +548,15 @@ class MappedReader(reader.FormatReader):
 
     def _map(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         try:
-            return map_columns(columns, self._options.columns, samples=samples)
+            in_parts = self._parts is not None and is_answer_in_parts(self._parts.texts)
+            needed = None if in_parts else "answer"
+            if self._parts:
+                inside = f"{self._parts.texts}."
+                columns = [column for column in columns if not column.startswith(inside)]
+            names = map_columns(columns, self._options.columns, needed=needed, samples=samples)
+            if self._parts and in_parts and "messages" not in names:
+                names.setdefault("answer", self._parts.texts)
+            return names
         except InputError as error:
             failures = [failure for sample in samples if (failure := _failure_in(sample))]
             if samples and len(failures) == len(samples):
