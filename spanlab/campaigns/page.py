@@ -42,29 +42,41 @@ def page() -> None:
         return
     with errors_shown():
         step = st.fragment(_draw_state, run_every=_EVERY)(summary.name)
-        st.header("Set up", anchor=False)
-        draw_setup(summary, "" if step is None else step.part)
+        part = "" if step is None else step.part
+        above, below = st.container(), st.container()
+        with above if part else below:  # what is to be filled in next is in view
+            st.header("Set up", anchor=False)
+            draw_setup(summary, part)
+        with below if part else above:
+            st.fragment(_draw_progress, run_every=_EVERY)(summary.name)
     show_dialog({summary.name: summary})
 
 
 def _draw_state(dataset: str) -> NextStep | None:
-    """Draw what the campaign has, what comes next, and its people; by itself now and then."""
+    """Draw what the campaign has and what comes next; by itself now and then."""
     with errors_shown():
         summary, links = summary_of(store(), dataset), links_of(dataset)
-        report = campaign_of(summary, store())
-        reviewer = session_reviewer(dataset)
-        overview = None if report is None else oversee(store(), dataset, report, reviewer)
+        plan = plans.plan(store(), dataset)
         valid = None if links is None else [link for link in links if not link.revoked]
-        step = next_step(summary, overview, _versions(summary), valid)
+        step = next_step(summary, plan, _versions(summary), valid)
         _draw_next(summary, step, checklist(summary, valid))
-        with st.container():
-            if report is not None and overview is not None and overview.people:
-                st.header("Progress", anchor=False)
-                _draw_figures(overview)
-                _offer_actions(overview)
-                show_people(summary, report, overview)
         return step
     return None
+
+
+def _draw_progress(dataset: str) -> None:
+    """Draw how far the people are; by itself now and then."""
+    with errors_shown():
+        head, summary = st.container(), summary_of(store(), dataset)
+        report = campaign_of(summary, store())
+        if report is None:
+            return
+        overview = oversee(store(), dataset, report, session_reviewer(dataset))
+        if overview.people:
+            head.header("Progress", anchor=False)
+            _draw_figures(overview)
+            _offer_actions(overview)
+            show_people(summary, report, overview)
 
 
 def _versions(summary: DatasetSummary) -> int:
@@ -97,8 +109,9 @@ def _draw_figures(overview: CampaignOverview) -> None:
         (f" of {needed:,}", f"{needed - overview.done:,}") if needed else ("", "")
     )
     one.metric("Annotations done", f"{overview.done:,}{of_needed}", border=True)
-    two.metric("Remaining", remaining or ("–" if plan else "No plan"), border=True)
-    three.metric("Expected finish", f"{end:%d %b %Y}" if end else "–", help=about, border=True)
+    if plan:
+        two.metric("Remaining", remaining or "–", border=True)
+        three.metric("Expected finish", f"{end:%d %b %Y}" if end else "–", help=about, border=True)
 
 
 def _offer_actions(overview: CampaignOverview) -> None:

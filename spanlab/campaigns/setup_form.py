@@ -66,14 +66,15 @@ def draw_setup(summary: DatasetSummary, opened: str = "") -> None:
 
     Args:
         summary: the dataset.
-        opened: the title of the part that is drawn open, empty for none.
+        opened: the title of the part that is drawn first, and open; empty for none.
     """
     if st.session_state.get(_EDITED) != summary.name:
         _forget_rows()
         st.session_state[_EDITED] = summary.name
-    for part in SETUP_PARTS:
+    opened = INVITE if has_new_links(summary.name) else opened
+    for part in sorted(SETUP_PARTS, key=lambda part: part.title != opened):
         state = f": {plain(part.state(summary.settings))}" if part.state else ""
-        is_open = part.title == (INVITE if has_new_links(summary.name) else opened)
+        is_open = part.title == opened
         with st.expander(f"**{part.title}**{state}", expanded=is_open, icon=part.icon):
             part.draw(summary)
 
@@ -183,7 +184,8 @@ def _draw_plan(summary: DatasetSummary) -> None:
     if settings.known:
         rules = {BlindRule.ALWAYS: _BLIND[BlindRule.ALWAYS]}
     now = _BY_PLAN if settings.always_blind is None else settings.blind_rule
-    rule = st.radio(
+    left, right = st.columns(2)
+    rule = left.radio(
         "Other people's marks",
         list(rules),
         index=list(rules).index(now) if now in rules else 0,
@@ -193,7 +195,7 @@ def _draw_plan(summary: DatasetSummary) -> None:
         "always hidden, or until the item is finished, Compare and Export hide them too, and "
         "reviewers cannot adjudicate. Check items need them always hidden.",
     )
-    undecided = st.radio(
+    undecided = right.radio(
         "Suggestions left undecided when a reviewer presses Done",
         list(_UNDECIDED),
         index=list(_UNDECIDED).index(settings.undecided),

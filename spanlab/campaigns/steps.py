@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from spanlab.output.figures import counted
 from spanlab.output.wording import plan_in_words
-from spanlab.people.overview import CampaignOverview
 from spanlab.schema import ADJUDICATED, AccessToken, AnnotatorKind, DatasetSummary, Status
+from spanlab.schema.progress import PlanProgress
 
 INVITE = "Invite people"  # the part of the set-up where links are made
 
@@ -75,7 +75,7 @@ def _number(number: int, noun: str) -> ChecklistEntry:
 
 def next_step(
     summary: DatasetSummary,
-    overview: CampaignOverview | None,
+    plan: PlanProgress | None,
     versions: int,
     links: Sequence[AccessToken] | None = None,
 ) -> NextStep:
@@ -83,7 +83,7 @@ def next_step(
 
     Args:
         summary: the dataset.
-        overview: how far people are; None where it was not worked out, as in large datasets.
+        plan: how far people are with the review plan; None without one.
         versions: how many versions of the dataset were saved.
         links: as for ``checklist``.
     """
@@ -100,13 +100,10 @@ def next_step(
     if not has_begun:
         why = "Nobody has reviewed an item yet."
         return NextStep("start the review", why, page="review")
-    return _after_start(summary, overview, versions)
+    return _after_start(summary, plan, versions)
 
 
-def _after_start(
-    summary: DatasetSummary, overview: CampaignOverview | None, versions: int
-) -> NextStep:
-    plan = overview.plan if overview else None
+def _after_start(summary: DatasetSummary, plan: PlanProgress | None, versions: int) -> NextStep:
     if plan is not None and not plan.needed:
         why = "Every item is a check item, so the plan leaves nothing to review."
         return NextStep("choose other check items", why, part="Check items")

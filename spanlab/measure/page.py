@@ -26,7 +26,7 @@ from spanlab.measure.panel import fingerprint_of, measured
 from spanlab.measure.rates import LABEL, fields_of
 from spanlab.measure.rates_panel import show_rates
 from spanlab.measure.sample import measurable, plan_measurement
-from spanlab.output.figures import counted
+from spanlab.output.figures import counted, percent
 from spanlab.output.tables import ResultTable
 from spanlab.schema import AnnotatorKind, DatasetSummary, MeasurementPlan, Permission
 from spanlab.storage.store import Store
@@ -249,9 +249,7 @@ def _draw_state(result: Measurement) -> None:
         st.caption(f"{counted(n_more, 'more comparison')} under “How it was measured”.")
     left, right = st.columns(2)
     with left:
-        st.metric(
-            f"{unit} hallucinated", "Not known yet" if rate is None else f"{100 * rate.mean:.1f} %"
-        )
+        st.metric(f"{unit} hallucinated", "Not known yet" if rate is None else percent(rate.mean))
         st.markdown(f"{plain(result.line)}  \n{plain(_describe_plan(result))}")
         with st.container(horizontal=True):
             link(

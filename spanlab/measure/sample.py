@@ -24,7 +24,7 @@ from spanlab.measure.sampling import (
     reviews_for,
     uncertainty_sizes,
 )
-from spanlab.output.figures import counted, figure
+from spanlab.output.figures import counted, percent
 from spanlab.output.tables import MeanInterval
 from spanlab.schema import (
     AnnotatorKind,
@@ -388,7 +388,7 @@ def state_line(
 ) -> str:
     """Return the state of a measurement in a line.
 
-    Such as ``Rate so far: .071 (95 % CI .042 to .100); about 40 more reviews for ± .020.``
+    Such as ``Rate so far: 7.1 % (95 % CI 4.2 to 10.0); about 40 more reviews for ± 2 points.``
 
     Args:
         plan: the plan, which says how narrow the interval is to be.
@@ -396,13 +396,13 @@ def state_line(
         like: that of answers like these.
         n_missing: how many more reviews that needs, about.
     """
-    aim = f"± {figure(plan.half_width)}"
+    aim = f"± {100 * plan.half_width:g} points"
     if rate is None:
         return f"No reviews yet; about {n_missing:,} for {aim}."
     if like is not None and rate.low == rate.high:
         return (
             f"All reviewed. Future answers: {_with_ends(like)}. These answers, as these people "
-            f"marked them: {figure(rate.mean)}."
+            f"marked them: {percent(rate.mean)}."
         )
     interval = _with_ends(rate)
     return f"Rate so far: {interval}; " + (
@@ -413,7 +413,7 @@ def state_line(
 
 
 def _with_ends(rate: MeanInterval) -> str:
-    return f"{figure(rate.mean)} (95 % CI {figure(rate.low)} to {figure(rate.high)})"
+    return f"{percent(rate.mean)} (95 % CI {100 * rate.low:.1f} to {100 * rate.high:.1f})"
 
 
 def marked_share(items: Sequence[MeasuredItem]) -> float:

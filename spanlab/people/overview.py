@@ -30,6 +30,10 @@ _TOO_FAST: Final = 720  # items an hour: nobody reads and judges an answer withi
 _FURTHEST: Final = 730  # days ahead that anything is foreseen
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 _PERSON: Final = Column(key="person", title="Person")
+_NO_PLAN: Final = (
+    "No review plan. Set how many people finish each item, and who, to see remaining work and the "
+    "expected finish."
+)
 _CHECKED: Final = "Mean IoU with the right labels of check items."
 
 
@@ -78,7 +82,10 @@ class CampaignOverview(ResultViews):
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return people, and links that nobody has used."""
-        result_tables = [people_table(self)]
+        people = people_table(self)
+        if self.plan is None:
+            people = people.model_copy(update={"remarks": (*people.remarks, _NO_PLAN)})
+        result_tables = [people]
         if self.invitations:
             result_tables.append(
                 token_table(self.invitations, "Invitations that nobody has accepted yet")
@@ -265,12 +272,7 @@ def people_table(overview: CampaignOverview) -> ResultTable:
     if overview.is_blind:
         agreement = "You review blind: people's agreement is shown once you have finished."
     remarks = [f"Items per hour count active time in Review. {agreement} Days and times are UTC."]
-    if overview.plan is None:
-        remarks.append(
-            "No review plan. Set how many people finish each item, and who, to see remaining work "
-            "and the expected finish."
-        )
-    elif not settings.assigned_to:
+    if overview.plan is not None and not settings.assigned_to:
         remarks.append("Remaining items are shared: one item can count for several people.")
     remarks.append(blind_in_words(settings))
     head = plan_in_words(settings) or "People"

@@ -52,9 +52,9 @@ def page() -> None:
         show_error(error)
         return
     n_unanimous = paging.n_unanimous(common.store(), summary.name, queue.query)
-    agreed_last = f"{counted(n_unanimous, 'item')} on which all agree"
-    last = f" {agreed_last} {'comes' if n_unanimous == 1 else 'come'} last." if n_unanimous else ""
-    described.caption(common.plain(f"{queue.described}.{last} Decided by {author}."))
+    come = "comes" if n_unanimous == 1 else "come"
+    last = f"{counted(n_unanimous, 'item')} on which all agree {come} last. " if n_unanimous else ""
+    described.caption(common.plain(f"{last}{queue.described}. Decided by {author}."))
     with agreed:
         offer_agreed(summary.name, queue, author)
     query = queue.query

@@ -26,7 +26,6 @@ def ask_reviewer(summary: DatasetSummary) -> str:
     """
     own = store().own_name(summary.name)
     if own is not None:
-        st.text_input("Reviewer", own, disabled=True, help="Who you have logged in as.")
         return own
     default = st.query_params.get(PARAMETER) or _login()
     name = st.text_input("Reviewer", default, max_chars=200, **kept(_FIELD))
@@ -50,9 +49,7 @@ def seen_summary(summary: DatasetSummary) -> DatasetSummary:
     """Return a dataset with the annotators that may be seen; asks for a name if it is blind."""
     if not summary.settings.is_blind:
         return summary
-    own = store().own_name(summary.name)
-    name = ask_reviewer(summary) if own is None else own
-    look = seen_by(store(), summary.name, name)
+    look = seen_by(store(), summary.name, ask_reviewer(summary))
     if not look.sight(summary.name).blind:
         st.caption("You see everyone's marks because you have no items left to review here.")
         return summary

@@ -81,8 +81,8 @@ def test_a_rate_is_corrected_by_the_reviews_of_its_queue(store: Store, design: s
     (pair,) = found.pairs
     assert pair[2].difference.high < 0
     assert len(found.history) > 10
-    assert found.line.startswith(f"Rate so far: .{round(1000 * everybody.finite.mean):03}")
-    assert "more reviews for ± .030" in found.line
+    assert found.line.startswith(f"Rate so far: {100 * everybody.finite.mean:.1f} %")
+    assert "more reviews for ± 3 points" in found.line
 
 
 def test_a_gap_in_the_queue_ends_the_sample_and_a_skipped_item_does_not(store: Store) -> None:
@@ -320,7 +320,7 @@ def test_what_a_detector_marks_is_no_rate_until_it_is_measured(
     assert "so far" not in shown
     queue = measurement_queue(store, "d")[:50]
     store.save_annotations("d", [(name, said("anna", int(name[1:]) % 4 == 0)) for name in queue])
-    assert "so far: ." in run_here(asked, tmp_path, environment).stdout
+    assert "so far: " in run_here(asked, tmp_path, environment).stdout
     figures = json.loads(run_here([*asked, "--json"], tmp_path, environment).stdout)
     (table,) = [t for t in figures["corrected"] if t["key"] == "measurement"]
     assert table["rows"][0][0] == "all"
@@ -334,7 +334,7 @@ def test_what_a_detector_marks_is_no_rate_until_it_is_measured(
     exported = run_here(["export", "d", "-o", "d.html"], tmp_path, environment)
     assert exported.returncode == 0, exported.stderr
     page = (tmp_path / "d.html").read_text()
-    assert "Hallucinated answers of d. Rate so far: ." in page
+    assert "Hallucinated answers of d. Rate so far: " in page
     assert "is raw detector output" in page
 
 
@@ -408,5 +408,5 @@ def test_everything_reviewed_is_no_point_for_answers_like_these(
     assert not any(remark.startswith("Only anna reviewed") for remark in two.remarks)
     shown = run_here(["measure", "two"], tmp_path, {"SPANLAB_HOME": str(tmp_path / "home")})
     assert shown.returncode == 0, shown.stderr
-    assert "All reviewed. Future answers: .350 (95 % CI " in shown.stdout
-    assert "These answers, as these people marked them: .350." in shown.stdout
+    assert "All reviewed. Future answers: 35.0 % (95 % CI " in shown.stdout
+    assert "These answers, as these people marked them: 35.0 %." in shown.stdout

@@ -13,8 +13,19 @@ from spanlab.comparison.page import _VIEWS
 from spanlab.data.export_choice import FORMATS
 from spanlab.data.export_page import _KINDS
 from spanlab.oplog.operations import AddSpan, CommentSpan, SentOperation, SetStatus
-from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status
+from spanlab.schema import (
+    Actor,
+    Annotation,
+    AnnotatorKind,
+    Claim,
+    Item,
+    Record,
+    Role,
+    Span,
+    Status,
+)
 from spanlab.storage import Store
+from spanlab.ui import common
 from spanlab.ui.panels import panels
 
 OpenPage = Callable[..., AppTest]
@@ -160,3 +171,18 @@ def test_who_has_items_left_to_review_blind_does_not_adjudicate(
     told = "".join(error.value for error in app.error)
     assert ("reviews this dataset blind and has 2 items left" in told) is not may
     assert any(each.label.startswith("Adopt unanimous items") for each in app.button) is may
+
+
+@pytest.mark.parametrize("page", ["review", "adjudicate", "compare", "measure", "export"])
+def test_only_who_has_not_logged_in_is_asked_for_a_reviewer(
+    open_page: OpenPage, locked: Store, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    assert "Reviewer" in _boxes(open_page(page, dataset="mine"))
+    ada = Actor("oidc:ada", "Ada", {None: frozenset({Role.LEAD})})
+    monkeypatch.setattr(common, "_visitor", lambda: lambda _store: ada)
+    assert "Reviewer" not in _boxes(open_page(page, dataset="mine"))
+
+
+def _boxes(app: AppTest) -> set[str]:
+    assert not app.exception
+    return {box.label for box in app.text_input}

@@ -221,7 +221,7 @@ def test_pieces_of_evidence_are_gone_through_and_stand_in_what_surrounds_them(de
     expect(book.get_by_role("link", name="Physicists")).to_have_attribute(
         "href", "https://books.example.org/physicists"
     )
-    expect(book.locator("h4")).to_contain_text("books.example.org · 2024-05-01")
+    expect(book.locator("h2")).to_contain_text("books.example.org · 2024-05-01")
     text = book.locator(".sl-passage-text")
     for part in ("Sentence 480 ", "Sentence 520 "):
         expect(text).to_contain_text(part)

@@ -115,7 +115,7 @@ def test_of_a_fully_reviewed_dataset_there_is_no_interval_but_words(
         text = " ".join(report.split())
         assert "all answers were reviewed: no uncertainty from sampling" in text
         assert "for future answers" in text
-    assert "Future answers: .250 (95 % CI" in shown.stdout
+    assert "Future answers: 25.0 % (95 % CI" in shown.stdout
     names = {case.get("name") for case in ElementTree.parse(tmp_path / "gate.xml").iter("testcase")}
     assert 'no higher than old "<·' in names
 

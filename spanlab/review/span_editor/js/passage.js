@@ -121,5 +121,5 @@ function headOf(passage, index) {
     const shown = web
         ? h("a", { href: passage.url, target: "_blank", rel: "noopener noreferrer" }, name)
         : h("span", {}, name);
-    return h("h4", { dir: "auto" }, shown, source ? h("small", {}, ` ${source}`) : "");
+    return h("h2", { dir: "auto" }, shown, source ? h("small", {}, ` ${source}`) : "");
 }

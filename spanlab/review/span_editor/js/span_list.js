@@ -10,7 +10,7 @@ export class SpanList {
     constructor(view) {
         this.view = view;
         this.rows = [];
-        this.title = h("h3", { class: "sl-title" });
+        this.title = h("h2", { class: "sl-title" });
         this.space = h("div", { class: "sl-list-space" });
         this.node = h("div", { class: "sl-list", role: "listbox", "aria-label": "Spans" }, this.space);
     }

@@ -10,7 +10,7 @@ const MOST_SENTENCES = 3;
 
 /** A part of a trace with a title. */
 export function section(title, ...children) {
-    return h("section", { class: "sl-step" }, h("h4", {}, title), ...children);
+    return h("section", { class: "sl-step" }, h("h2", {}, title), ...children);
 }
 
 /** A passage that was read, with the sentence that mattered. */

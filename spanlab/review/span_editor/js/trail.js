@@ -13,7 +13,7 @@ export class Trail {
         this.read = h("div", { class: "sl-trail-read", role: "status" });
         this.rounds = h("ol", { class: "sl-steps" });
         this.node = h("section", { class: "sl-trail-view", "aria-label": "Trail", hidden: "" },
-            h("div", { class: "sl-trail-head" }, h("h3", { class: "sl-title" }, "Trail"), this.saver("SVG", saveSvg), this.saver("PNG", savePng)),
+            h("div", { class: "sl-trail-head" }, h("h2", { class: "sl-title" }, "Trail"), this.saver("SVG", saveSvg), this.saver("PNG", savePng)),
             this.box, this.read, this.rounds);
         this.box.addEventListener("keydown", (event) => this.key(event));
         this.box.addEventListener("focusin", (event) => this.tell(event.target.dataset.node));
