@@ -1,6 +1,6 @@
 """The way to a provider of logins and back, by Streamlit's cookies, with a word where it fails.
 
-Streamlit's own way sends whoever the provider refuses back to the login page without a word, asks
+Streamlit's own way sends people whom the provider refuses to the login page without a word, asks
 every provider for ``prompt=select_account``, which the standard lets them refuse, and reads the ID
 token alone, in which e-mail addresses need not be (OpenID Connect Core 5.4).
 """
@@ -72,7 +72,7 @@ def claims_of(request: HTTPConnection) -> dict[str, Any]:
 
 
 class ReturnAfterLogin:
-    """Leads whoever has logged in to the page that they asked for, and ends logins everywhere.
+    """Leads a person who has logged in to the page that they asked for, and ends logins everywhere.
 
     Until then a signed cookie holds the page's address: a sibling of this host can set one, too.
 

@@ -26,6 +26,7 @@ _ICON = (
 )
 _NAME = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 118 32"><title>spanlab</title>'
+    "<style>@media (prefers-color-scheme: dark) { tspan { fill: #f3b37a } }</style>"
     '<rect x="2" y="7" width="52" height="17" rx="3" fill="#f3b37a"/>'
     '<path d="M2 26h52" stroke="#b85500" stroke-width="3"/>'
     '<text x="6" y="21" font-family="sans-serif" font-size="18" font-weight="700" '

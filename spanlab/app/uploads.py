@@ -18,7 +18,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from spanlab.base.processes import most_memory
 from spanlab.schema import OWNER, Actor, Permission
 
-CERTIFICATES = 2 * 2**20  # bytes of whoever only checks certificates, which have a tenth of one
+CERTIFICATES = 2 * 2**20  # bytes of people who only check certificates, which have a tenth of one
 _UNKNOWN = 4.0  # GiB that a machine counts as having where the system does not say
 _LEFT = 120.0  # seconds that a browser has to come back to its session, as Streamlit has it
 _LOOK = 30.0  # seconds between two looks

@@ -102,7 +102,7 @@ class FileGuard:
     Leads upload files to import; who may read uploads certificates to check, and annotators
     nothing. The bounds (`app/uploads.py`) hold without a login, too.
 
-    Streamlit gives either to whoever knows an address, also once a role has been taken back.
+    Streamlit gives either to anyone who knows an address, also once a role has been taken back.
     Pictures of the guide are everybody's: what a file is says the reply, as an address may have any
     ending.
 
@@ -277,7 +277,7 @@ def report_routes(open_store: Callable[[], Store]) -> list[Route]:
         link = request.query_params.get("to", "")[:_LONGEST]
         page = await run_in_threadpool(lambda: shared_report(open_store(), link))
         if page is None:
-            gone = "This link is no longer valid. Ask whoever sent it for a new one.\n"
+            gone = "This link is no longer valid. Ask the person who sent it for a new one.\n"
             return PlainTextResponse(gone, 404, _SHARED)
         return HTMLResponse(page, 200, _SHARED)
 

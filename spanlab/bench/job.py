@@ -1,6 +1,6 @@
 """A benchmark as a job: a step for each dataset, whose cells are files that are left as they are.
 
-A step that was killed begins anew: its finished cells are there, and answers of a cell that was
+A step that was killed begins again: its finished cells are there, and answers of a cell that was
 under way are in the cache.
 """
 

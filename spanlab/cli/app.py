@@ -33,7 +33,7 @@ class CommandGroup(TyperGroup):
         return super().resolve_command(ctx, args[:1] + as_now(args[0], args[1:]))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the list of commands from what stands here of them."""
+        """Write the list of commands from their entries here."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.about) for name, command in self._offered.items()])
 

@@ -55,7 +55,7 @@ def show_dialog(summaries: Mapping[str, DatasetSummary]) -> None:
     if dataset in summaries:
         action = ACTIONS[name]
         title = f"{action.label.rstrip('…')}: {plain(dataset)}"
-        # Closing it runs the page anew, which also stops work that is under way.
+        # Closing it runs the page again, which also stops work that is under way.
         st.dialog(title, icon=action.icon, on_dismiss=_forget)(action.body)(summaries[dataset])
 
 

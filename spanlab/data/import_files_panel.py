@@ -202,7 +202,7 @@ _LETTER = 8  # pixels
 
 
 def show_samples(samples: Sequence[Mapping[str, Any]]) -> None:
-    """Draw the first records as a table, a column as wide as what stands in it."""
+    """Draw the first records as a table, each column as wide as its cells."""
     if not samples:
         return
     rows = [{name: _cell(value) for name, value in sample.items()} for sample in samples[:_SHOWN]]

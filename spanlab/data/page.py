@@ -213,7 +213,7 @@ _GONE = {JobState.DONE, JobState.CANCELLED}  # these jobs have nothing more to s
 
 
 def _draw_detection(job_id: str) -> None:
-    """Draw how far a detection is; when it ends, the counts are drawn anew as well."""
+    """Draw how far a detection is; when it ends, the counts are drawn again as well."""
     with errors_shown():
         view = Jobs(actor=actor()).find(job_id)
         if not view.is_over:

@@ -43,7 +43,7 @@ _KINDS = {
 
 
 def head_html(overview: Overview, legend: str) -> str:
-    """Return what stands above the items of a report; every text of the data is escaped.
+    """Return the head of a report, above its items; every text of the data is escaped.
 
     Args:
         overview: the figures.

@@ -1,4 +1,4 @@
-"""Links to reports: a page as it was, which whoever has the link reads until it ends."""
+"""Links to reports: a page as it was, which anyone with the link reads until it ends."""
 
 from __future__ import annotations
 

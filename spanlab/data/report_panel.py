@@ -22,7 +22,7 @@ def draw_report_links(summary: DatasetSummary, choice: ExportChoice) -> None:
     dataset = summary.version_of or summary.name
     with st.expander("Link to this report", icon=":material/link:"), errors_shown():
         st.caption(
-            "Whoever has the link reads the report as it is now, without a login, and nothing "
+            "Anyone who has the link reads the report as it is now, without a login, and nothing "
             "else. It ends after the days that you set, or when you revoke it."
         )
         with st.form("report-link", border=False):

@@ -92,7 +92,7 @@ def _annotate(spec: DetectorSpec, item: Item) -> Annotation:
 def detector(chosen: str | DetectorSpec) -> LocalDetector:
     """Return a detector that asks no model, the same one every time in this process.
 
-    One that needs an option is made anew: the files that it names may have changed.
+    One that needs an option is made again: the files that it names may have changed.
 
     Args:
         chosen: its name, or its specification with options.

@@ -1,4 +1,4 @@
-"""`spanlab check`: one answer, judged at once, with what stands against it."""
+"""`spanlab check`: one answer, judged at once, with the evidence against it."""
 
 from __future__ import annotations
 

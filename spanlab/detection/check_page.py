@@ -77,7 +77,7 @@ def page() -> None:
             "Passages (optional)",
             height=180,
             placeholder="Paste what it is checked against: a text, or the link of a page.",
-            help="A link stands in a line of its own. A line with --- parts two passages.",
+            help="Put a link on a line of its own. A line with --- separates two passages.",
             **_PASSAGES,
         )
         files = st.file_uploader(

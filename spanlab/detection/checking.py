@@ -190,7 +190,7 @@ def file_passage(name: str, data: bytes) -> Passage:
 def typed_passages(text: str) -> Iterator[Passage]:
     """Yield what is typed into the box of passages: each line that is an address is a web page.
 
-    The rest is one passage, or several where a line ``---`` stands between two.
+    The rest is one passage, or several where a line ``---`` separates them.
 
     Raises:
         PageError: a page cannot be read, or its address is private.

@@ -250,7 +250,7 @@ class DetectorEntry:
         what: what it does, in one clause.
         title: what it does, in two or three words: people see it beside the name.
         needs: what it needs beside the item, in one clause.
-        create: builds it from a ``DetectorKit``: a callable, or where it stands as
+        create: builds it from a ``DetectorKit``: a callable, or its place as
             ``package.module:name``, so that what is slow to load is loaded when it is built. None
             for an ensemble.
         options: the model of its own options.
@@ -273,7 +273,7 @@ class DetectorEntry:
         reads_pages: whether it reads web pages, through ``DetectorKit.pages``.
         required: options that have to be set: without them it cannot be built.
         batches: whether it makes a ``BatchDetector``, which is quicker with many items at once.
-        fit: where the function stands that lets it learn from the reviews of a dataset, as
+        fit: the place of the function that lets it learn from the reviews of a dataset, as
             ``package.module:name``; ``detection.fits.learn`` says what it takes. None if it does
             not learn; otherwise its options are ``FitOptions``.
         baseline: whether it is there to compare others with; the page Detect folds it.

@@ -46,7 +46,7 @@ class EntityTurns:
     async def turn(self, keys: Iterable[str]) -> AsyncIterator[None]:
         """Wait until nobody gathers evidence about any of these, and let others wait meanwhile.
 
-        Whoever has waited for an entity is not waited for because of it: what the first one could
+        A call that waited for an entity is not waited for because of it: what the first one could
         not find is then looked for by all at once.
         """
         wanted, waited = frozenset(keys), frozenset[str]()
@@ -186,7 +186,7 @@ class EvidenceMemory:
     def _keep(
         self, store: _EntryStore, keys: Sequence[str], entries: Sequence[MemoryEntry]
     ) -> None:
-        # Also under what they stand for: whoever knows it by that name finds it, too.
+        # Also under what they stand for: a search by that name finds it, too.
         every = tuple(dict.fromkeys((*keys, *store.aliases(keys))))
         kept = [
             entry.model_copy(update={"text": entry.text[:_LONGEST], "entities": every})

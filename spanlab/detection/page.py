@@ -58,7 +58,7 @@ def page() -> None:
     show_news()
     st.caption(plain(_describe_progress(summary)))
     latest = latest_job("detect", summary.name, summaries.values())
-    # What was started here stands beside its button; earlier jobs are what people come to see.
+    # What was started here is beside its button; earlier jobs are what people come to see.
     started = latest if latest is not None and is_started_here(latest.id) else None
     if latest is not None and started is None:
         _draw_latest_job(latest, summary.name)
@@ -115,7 +115,7 @@ def _draw_latest_job(view: JobView, dataset: str) -> None:
 
 
 def _draw_job(job_id: str, dataset: str, was_over: bool) -> None:
-    """Draw how far a job is; when it ends, the counts of the page are drawn anew as well."""
+    """Draw how far a job is; when it ends, the counts of the page are drawn again as well."""
     with errors_shown():
         view = Jobs(actor=actor()).find(job_id)
         if job_changed() or (view.is_over and not was_over):
@@ -184,7 +184,7 @@ def _draw_start(
 
 
 def _ask_anew(summary: DatasetSummary, request: RunRequest) -> bool:
-    """Say that all is done, with which other settings if so, and ask whether to do it anew."""
+    """Say that all is done, with which other settings if so, and ask whether to do it again."""
     st.markdown("Nothing is left to do: these detectors have finished every item.")
     for run in other_settings(request, summary.created, actor=actor()):
         changed = "; ".join(run.differences)

@@ -1,7 +1,7 @@
 """Whether a model can do a detector's task at all: two invented answers, one of them wrong.
 
 An endpoint may take every kind of call, and its model still mark nothing, or everything, or reply
-what nobody can read. Whoever runs ten thousand items with it wants to know before.
+what nobody can read. A person who runs ten thousand items with it wants to know before.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class ItemBatch:
     """Some items of a dataset, by position.
 
     ``given_up`` are ids of items that failed when this work was begun before: they are not tried
-    again, whatever ``retry_failed`` says of older failures. ``again`` does finished items anew.
+    again, whatever ``retry_failed`` says of older failures. ``again`` does finished items again.
     """
 
     dataset: str
@@ -267,7 +267,7 @@ def unfinished_positions(store: Store, request: RunRequest) -> NDArray[np.int64]
         untouched = _positions(store, request.dataset, name, Status.NOT_ANNOTATED)
         todo = np.union1d(todo, untouched)
         failed = np.union1d(failed, _positions(store, request.dataset, name, Status.FAILED))
-    # A vote waits for whoever failed: such an item is open only if that one tries again.
+    # A vote waits for a member that failed: such an item is open only if that one tries again.
     todo = np.union1d(todo, failed) if request.retry_failed else np.setdiff1d(todo, failed)
     if request.items is not None:
         named = np.unique(

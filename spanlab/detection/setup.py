@@ -98,7 +98,7 @@ def _in_words(value: JsonValue) -> str:
 def note_setups(store: Store, request: RunRequest, settings: Settings) -> None:
     """Keep the settings of a run's detectors with the dataset.
 
-    Earlier ones stay beside them, unless the run annotates every item anew.
+    Earlier ones stay beside them, unless the run annotates every item again.
 
     Raises:
         NotFoundError: there is no such dataset.

@@ -62,7 +62,7 @@ class DetectorSpec(FrozenModel):
     ) -> dict[str, JsonValue]:
         entry = installed().get(info.data.get("detector", ""))
         if not isinstance(entry, DetectorEntry):
-            return options  # whoever builds it says that there is no such detector
+            return options  # the code that builds it says that there is no such detector
         try:
             return entry.checked(options)
         except UsageError as error:

@@ -30,7 +30,7 @@ __all__ = ["JobState", "JobView", "Jobs", "LogLine", "SearchTrial"]
 class Jobs:
     """The jobs of a database, for somebody who may administer them.
 
-    ``store`` has them for whoever is shown jobs of their own. Whoever acts on a job names it by its
+    ``store`` has them for people who see jobs of their own. Who acts on a job names it by its
     id, or as many of its first characters as no other job's id begins with.
 
     Args:

@@ -246,7 +246,7 @@ class JobStore:
                 self.client.cancel_workflows(parts)
 
     def resume(self, workflow_ids: Sequence[str], queue: str) -> None:
-        """Queue jobs or parts anew; those that are over stay as they are."""
+        """Queue jobs or parts again; those that are over stay as they are."""
         if workflow_ids:
             with self._database_errors():
                 self.client.resume_workflows(list(workflow_ids), queue_name=queue)

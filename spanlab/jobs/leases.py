@@ -52,7 +52,7 @@ def requeue_abandoned(jobs: JobStore, me: str = "") -> None:
 def requeue(jobs: JobStore, name: str) -> None:
     """Queue everything that the worker ``name`` had begun, or kept for itself, for all workers.
 
-    Whoever calls this holds the name.
+    The caller holds the name.
     """
     begun = jobs.rows(status="PENDING", executor_id=name, load_output=False)
     reserved = jobs.rows(status="ENQUEUED", queue_name=own_queue(name), load_output=False)
@@ -124,7 +124,7 @@ class _FileLease:
     def acquire(cls, settings: Settings, name: str) -> _FileLease | None:
         folder = settings.home / "workers"
         folder.mkdir(parents=True, exist_ok=True)
-        # The file stays: one that is deleted and made anew could be locked twice.
+        # The file stays: one that is deleted and made again could be locked twice.
         connection = sqlite3.connect(
             folder / quote(name, safe=" "),
             timeout=0,

@@ -35,7 +35,7 @@ def page() -> None:
 
 def _draw_jobs() -> None:
     """Draw one page of jobs; this alone runs again while they go on."""
-    job_changed()  # the jobs are read anew here in any case
+    job_changed()  # the jobs are read again here in any case
     number = st.session_state.get(_PAGE, 0)
     with errors_shown():
         views = Jobs(actor=actor()).list(_PER_PAGE, number)

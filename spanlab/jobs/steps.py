@@ -26,7 +26,7 @@ def step(name: str) -> Callable[[Callable[P, Awaitable[R]]], Step[P, R]]:
     """Make a coroutine function a step whose result is kept, under a name that stays.
 
     When a database refuses, the worker finds out whether it has lost its lease. If so the step is
-    interrupted, for whoever takes the job up; otherwise it is tried again a few times.
+    interrupted, for the worker that takes the job up; otherwise it is tried again a few times.
     """
 
     def wrap(work: Callable[P, Awaitable[R]]) -> Step[P, R]:

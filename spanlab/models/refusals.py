@@ -70,7 +70,7 @@ class RefusedParameters:
         if name == SCHEMA:
             return "the endpoint takes no schema in OpenAI's response_format: sent in llama.cpp's"
         if name == SYSTEM:
-            return "the endpoint takes no system message: it stands in the user's message"
+            return "the endpoint takes no system message: it is part of the user's message"
         other_name = _OTHER_NAMES.get(name)
         if other_name is not None and other_name not in self.refused:
             return f"the endpoint does not take {name}: sent as {other_name}"

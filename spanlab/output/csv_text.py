@@ -1,7 +1,7 @@
 """The one writer of CSV: cells that a spreadsheet would take for formulas are made texts.
 
 A cell that begins with =, +, -, @ (wide ones included), a tab or a line break is run by Excel,
-LibreOffice and Google Sheets when its file is opened, whoever wrote it: an answer of a model, a
+LibreOffice and Google Sheets when its file is opened, whatever wrote it: an answer of a model, a
 name or a label. So is what follows a semicolon, a tab or a line break inside of it, where a
 spreadsheet splits rows there. Each of these gets an apostrophe before it, as spreadsheets write a
 text, and every text is quoted. What we read back is freed of it again (``as_written``), so nothing

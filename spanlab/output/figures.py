@@ -15,7 +15,7 @@ def figure(value: float, digits: int = 3, *, signed: bool = False) -> str:
     """Return a score with so many decimals: ``.513``, ``1.000``, ``-.020``.
 
     Args:
-        value: in [-1, 1]; below 1 nothing stands before the point, and what rounds to zero has no
+        value: in [-1, 1]; below 1 without a digit before the point; what rounds to zero has no
             minus sign.
         digits: decimals, at least 1.
         signed: write a plus sign, too, as for differences.

@@ -53,7 +53,7 @@ def page_head(title: str, kind: str = "") -> str:
 
     Args:
         title: of the page.
-        kind: what stands above the title in its heading, such as "Report".
+        kind: the word above the title in its heading, such as "Report".
     """
     above = f"<small>{escape(kind)}</small> " if kind else ""
     return (

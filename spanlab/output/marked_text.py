@@ -72,7 +72,7 @@ def marked_html(answer: str, annotation: Annotation | None) -> str:
 
 
 def fragment_html(answer: str, annotation: Annotation) -> str:
-    """Return an answer with its marks as HTML that stands for itself, inside another page."""
+    """Return an answer with its marks as HTML that needs nothing else, inside another page."""
     style = f"<style>@scope {{ {MARK_STYLE} }}</style>"
     return (
         f"<div dir='auto' style='white-space: pre-wrap; --mark: 208, 104, 8'>{style}"

@@ -76,7 +76,7 @@ class Chart(FrozenModel):
 class ResultTable(FrozenModel):
     """A table of figures: every row has a cell for every column, None where nothing is known.
 
-    ``empty`` is the sentence that stands in place of the rows where there are none, ``remarks``
+    ``empty`` is the sentence in place of the rows where there are none, ``remarks``
     are those below. ``tones`` are the rows' on a terminal, where any is not plain.
     """
 

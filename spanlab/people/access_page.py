@@ -25,7 +25,8 @@ _MARKS = {"Stays, under the pseudonym": True, "Is deleted": False}
 def page() -> None:
     """Draw the page."""
     title("Access")
-    show_news()
+    with st.container():  # also where it is empty: the tabs keep their place, and the one chosen
+        show_news()
     leads_all = actor().may(Permission.ADMINISTER)
     names = [summary.name for summary in datasets_with(Permission.MANAGE)]
     places = [*names, _ALL] if leads_all else names

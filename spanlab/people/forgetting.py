@@ -42,7 +42,7 @@ def forget_person(store: Store, name: str, *, keep: bool = True) -> list[str]:
         for version, digest in digests.items():
             yield f"the SHA-256 of {version} is {digest} now"
         for table, count in forgotten.texts.items():
-            yield f"the name still stands in texts: {counted(count, 'row')} of {table}"
+            yield f"the name is still in texts: {counted(count, 'row')} of {table}"
         if not forgotten.is_erased:
             yield (
                 "the database may hold rows that are gone until it is vacuumed (PostgreSQL: VACUUM "

@@ -235,7 +235,7 @@ def invite_again(store: Store, token_id: str) -> str:
 
 
 def owners_link(store: Store) -> tuple[str, ...]:
-    """Return lines with the link that makes whoever opens it the lead of all datasets, for a year.
+    """Return lines with the link that makes its reader the lead of all datasets, for a year.
 
     The second one, if any, says that the link of an earlier start is no longer valid.
     """

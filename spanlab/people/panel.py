@@ -1,4 +1,4 @@
-"""Links to items, by the names that they have for whoever is here."""
+"""Links to items, by the names that they have for the visitor."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def _open_queue(
         query = QueueQuery(reviewer=reviewer, blind=True, listed=True, sample=test.items)
         measured = None
         live = TestLine(summary, reviewer, described)
-    # Whoever saw the rate so far would know what the next mark makes of it.
+    # A reviewer who saw the rate so far would know what the next mark makes of it.
     elif measured is not None and common.store().may(Permission.MANAGE, dataset):
         live = LiveLine(measured, reviewer, about, described)
     if live is None:  # else the fragment below writes it
@@ -162,7 +162,7 @@ class TestLine:
         """Do nothing: this line reads from the database what was decided."""
 
     def draw(self, dataset: str) -> None:
-        """Write the line; at the end of the test the page is drawn anew and says how it went."""
+        """Write the line; at the end of the test the page is drawn again and says how it went."""
         rules, settings = self._summary.settings.known, self._summary.settings
         state = entrance_of(common.store(), dataset, self._reviewer, settings)
         assert rules is not None
@@ -194,7 +194,7 @@ class LiveLine:
         measured: the sample; what is decided is taken over into it.
         reviewer: who decides.
         about: what is reviewed, in words.
-        place: where the line stands, an ``st.empty``.
+        place: where the line is, an ``st.empty``.
     """
 
     def __init__(
@@ -255,7 +255,7 @@ def entry_of(dataset: str, query: QueueQuery, page_name: str) -> str | None:
     """Return the id of the item to begin with: of a link, a reload or the last visit; or None.
 
     An editor that is open stays where it is, whatever this says. Another queue of the dataset
-    begins anew whatever the URL says: Streamlit does not hear of what the editor writes there.
+    begins again whatever the URL says: Streamlit does not hear of what the editor writes there.
     Reviewing blind or not leaves the item as it is.
     """
     at, entry = st.session_state.get(_item_key(page_name)), f"spanlab.{page_name}.entry"

@@ -91,7 +91,7 @@ def reserve_item(store: Store, dataset: str, query: QueueQuery, item_id: str) ->
 def items(store: Store, dataset: str, query: QueueQuery) -> QueuePage:
     """Return rows of the table of a queue's items.
 
-    An item that the search names by its whole id comes before all others, wherever it stands.
+    An item that the search names by its whole id comes before all others, wherever it is.
     """
     page = paging.page(store, dataset, query)
     named_id = None if query.after or query.before or query.listed else query.text
@@ -150,7 +150,7 @@ def labels(store: Store, dataset: str, query: QueueQuery) -> tuple[SpanLabel, ..
     """Return the labels to choose from: the dataset's set, then others that spans of it have.
 
     The first nine without a key of their own get the digits that are left, in order, so that each
-    keeps its key when somebody uses another label. To whoever reviews blind, the others are those
+    keeps its key when somebody uses another label. For a blind reviewer, the others are those
     that this person has used.
     """
     chosen = store.settings(dataset).labels

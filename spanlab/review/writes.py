@@ -160,7 +160,7 @@ def _refuse_unreadable(
 
 _LONGEST = 1_000_000  # characters of a pasted text
 _MOST_PASSAGES = 1_000  # of an item, before people may add no more to it
-_PATIENCE = 1.0  # seconds that whoever adds a page waits for it at once
+_PATIENCE = 1.0  # seconds that a person who adds a page waits for it at once
 
 
 @dataclass(frozen=True)

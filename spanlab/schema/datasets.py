@@ -94,7 +94,7 @@ LABEL_SETS: Mapping[str, tuple[SpanLabel, ...]] = {
         ("Redundancy", "Says nothing that the steps before do not say."),
         ("Inefficiency", "Plans or sums up; states no fact and concludes nothing."),
         ("Contradictory", "A passage says otherwise."),
-        ("Missing Evidence", "What is needed here stands in no passage."),
+        ("Missing Evidence", "What is needed here is in no passage."),
         ("Unsupported", "The passage that it cites does not say so."),
         ("Information Miss", "Says that something is missing which a passage has."),
         ("Premature Attribution", "Of something that no step has connected with the question."),

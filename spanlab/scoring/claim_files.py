@@ -126,7 +126,7 @@ class _ClaimLine(BaseModel):
 
     @property
     def written(self) -> _Label:
-        """The label as it stands there, wherever it stands; None for none."""
+        """The label, wherever it is in the file; None for none."""
         evidence = (self.model_extra or {}).get("evidence")
         if isinstance(evidence, dict) and "cited_doc_ids" in (self.model_extra or {}):
             judgements = chain.from_iterable(evidence.values())

@@ -168,7 +168,7 @@ class RaterReport:
             (column_of("share", "Specificity there"), lambda rater: rater.known_specificity),
             remarks=(
                 "Beyond gold items this rests on agreement: a majority that errs alike is taken "
-                "for right, and whoever differs in taste for unreliable. "
+                "for right, and a person of another taste for unreliable. "
                 f"From {counted(_ENOUGH, 'gold item')} on, these alone give the weight.",
                 "Intervals are a jackknife's over items; that most err alike is not in them.",
                 *self.remarks,

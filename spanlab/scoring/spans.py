@@ -274,7 +274,7 @@ def _check_fit(gold: ItemLabels, pred: ItemLabels) -> int:
 class IntervalTrack:
     """Intervals as columns; ``owner`` says which list each comes from, counted from 0.
 
-    Offsets are on the common axis: an item's first character stands where the characters of all
+    Offsets are on the common axis: an item's first character is where the characters of all
     items before it have ended. ``prob`` is 1 for hard labels.
     """
 

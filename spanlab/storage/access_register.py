@@ -493,8 +493,8 @@ class AccessRegister:
         person = rows.scalar_one_or_none()
         if person is None:
             raise NotFoundError(
-                f"nobody called {subject!r} has logged in: name an e-mail address, or oidc: and "
-                "what the provider calls them"
+                f"nobody called {subject!r} has logged in yet: enter their e-mail address, or "
+                "oidc: and their ID at the login provider"
             )
         return person, number
 

@@ -35,7 +35,7 @@ def choose_annotators(
         annotators: those to choose from.
         key: what the choice is remembered under.
         default: the names chosen at first; None for all of them.
-        label: what is chosen; the number chosen stands behind it.
+        label: what is chosen; the number chosen comes after it.
 
     Returns:
         The names chosen, in the order of ``annotators``; empty for none.
@@ -127,7 +127,7 @@ class _AnnotatorChoice:
     def change_by_button(self, out: Collection[str], into: Collection[str], group: str) -> None:
         """Change the names of a group by a button, which its pills are to follow.
 
-        They are drawn anew under another key: until the browser has drawn them it goes on sending
+        They are drawn again under another key: until the browser has drawn them it goes on sending
         what they showed before, which must not count as somebody's choice.
         """
         self.change(out, into)

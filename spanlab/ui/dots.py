@@ -117,7 +117,7 @@ def best(table: ResultTable, most: int) -> ResultTable:
 
 
 def place_of(table: ResultTable, key: str) -> int:
-    """Return where the column of a key stands."""
+    """Return the index of the column with a key."""
     return next(at for at, column in enumerate(table.columns) if column.key == key)
 
 

@@ -16,7 +16,7 @@ class Panel:
 
     Attributes:
         title: of the tab.
-        order: where it stands; Claims has 40.
+        order: its place among the tabs; Claims has 40.
         show: draws it for a dataset, and the names of the annotators that are chosen.
         in_record: whether a record has something to show; None where the dataset does not matter.
         is_there: whether there is anything to show, by what is known of the dataset at once.

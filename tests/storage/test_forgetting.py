@@ -127,4 +127,4 @@ def test_a_name_that_somebody_typed_into_a_note_is_counted(campaign: Store) -> N
     writes = [SentOperation("t", 1, 0, add), SentOperation("t", 2, 1, comment)]
     campaign.apply("ours", "a", "Ben", writes)
     said = forget_person(campaign, NAME)
-    assert "the name still stands in texts: 1 row of annotations" in said
+    assert "the name is still in texts: 1 row of annotations" in said

@@ -5,7 +5,7 @@
     context ───────── the passages of an item as text for a prompt, chosen if there are too many
     evidence ──────── the sentence of the passages that a span or claim is to be read beside
 
-What people may set of several detectors stands here. What a detector works with (its
+Options that several detectors share are here. What a detector works with (its
 ``DetectorKit``) and how it is found (its ``DetectorEntry``) is one floor up.
 """
 

@@ -119,7 +119,7 @@ _BETWEEN = len(f"\n{_GAP}\n")
 
 
 class PassagePiece(NamedTuple):
-    """Piece number ``place`` of text number ``text``, both 0-based, as it stands there."""
+    """Piece number ``place`` of text number ``text``, both 0-based, unchanged."""
 
     text: int
     place: int

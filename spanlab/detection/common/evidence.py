@@ -216,7 +216,7 @@ def searched_for(item: Item, indices: Iterable[int]) -> Iterator[ObservedPassage
 def noted(
     case: DetectionCase, retriever: str, query: str, passages: Sequence[Passage]
 ) -> tuple[int, ...]:
-    """Note with the item what was asked and found; return where it stands there."""
+    """Note with the item what was asked and found; return its place there."""
     bare = case.item.model_copy(update={"retrievals": ()})
     more = joined(bare, Retrieval(retriever=retriever, query=query, queries=(query,)), passages)
     case.item = merged(case.item, more).item

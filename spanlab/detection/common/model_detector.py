@@ -208,7 +208,7 @@ class ModelDetector(dspy.Module):
         self.kit.meter.note("", Usage(quotes=len(quotes), quotes_lost=lost))
         if quotes and not mapping.mapped:
             raise UnparsableAnswerError(
-                f"the model quoted {counted(len(quotes), 'text')} of which none stands in the "
+                f"the model quoted {counted(len(quotes), 'text')} of which none is in the "
                 f"answer{quoted(quotes[0].text)}; use another model"
             )
 
@@ -271,7 +271,7 @@ class EnsembleModule(dspy.Module):
 
     async def aforward(self, item: Item | None = None, **fields: object) -> dspy.Prediction:
         """Annotate an item; see ``ModelDetector.aforward``."""
-        # Anew for every item: an optimiser's copy has other members.
+        # Again for every item: an optimiser's copy has other members.
         votes = [EnsembleVote(self.name, tuple(member.name for member in self.members))]
         called = [CalledModule(m) if isinstance(m, dspy.Module) else m for m in self.members]
         result = await Ensemble(called, votes).detect(item or _item_of(fields))
@@ -327,7 +327,7 @@ def places_of(extents: Iterable[Extent | MappedSpan]) -> tuple[AnswerPlace, ...]
 
 
 def quote_steps(quotes: Sequence[ModelQuote], mapping: QuoteMapping) -> list[QuoteStep]:
-    """Return what was quoted and where it stands; quotes that were not found have no places."""
+    """Return what was quoted and its places; quotes that were not found have no places."""
     places = {mapped.quote: mapped.places for mapped in mapping.mapped}
     return [
         QuoteStep(

@@ -105,7 +105,7 @@ _SAME = {"p", "ul", "li", "blockquote", "hr", "strong", "em", "s"} | {
 def markdown_tree(text: str) -> list[JsonValue]:
     """Return Markdown as nodes: a text, or ``[tag, attributes, nodes]``; empty for no text.
 
-    Whoever wrote the text may be hostile: what is no element known here is shown as its text, a
+    The author of the text may be hostile: what is no element known here is shown as its text, a
     link leads to http, https or mailto, and a picture is a link to it, so that nothing is fetched.
     """
     return _nodes(SyntaxTreeNode(_PARSER.parse(text)).children)
@@ -170,7 +170,7 @@ export default (component) => {
     wire.receive?.(component);
 };
 
-// Until the browser is closed, whoever has reviewed under a name is not asked again who they are.
+// Until the browser is closed, people who have reviewed under a name are not asked again.
 function remember(reviewer) {
     const cookie = /(?:^|; )spanlab_reviewers=([^;]*)/.exec(document.cookie);
     let names = [];

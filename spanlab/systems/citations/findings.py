@@ -117,7 +117,7 @@ def _of_quotation(item: Item, citations: ReadCitations, place: Extent) -> Iterat
                 item,
                 place,
                 CitationLabel.MISATTRIBUTED,
-                f"stands in passage {number + 1}, which is not cited for it",
+                f"is in passage {number + 1}, which is not cited for it",
                 _evidence(item, number, found.place, "closest"),
             )
         return
@@ -126,7 +126,7 @@ def _of_quotation(item: Item, citations: ReadCitations, place: Extent) -> Iterat
             item,
             place,
             CitationLabel.FABRICATED,
-            "stands in no passage",
+            "is in no passage",
             *_closest(item, cited or others, text, "closest"),
         )
         return

@@ -90,7 +90,7 @@ class TokenOptions(EncoderOptions):
     label: str = Field(
         "",
         title="Before each passage",
-        description="What stands before each passage in that template; {number} is its number.",
+        description="What comes before each passage in that template; {number} is its number.",
     )
     windows: Literal["any", "mean"] = Field(
         "any",

@@ -160,6 +160,10 @@ def test_a_lead_gives_roles_and_makes_links_on_a_page_that_says_what_it_is_for(
     assert button and button["y"] + button["height"] <= top, "the table's toolbar would cover it"
     grant.click()
     lea.get_by_text("dan@example.org is annotator now").wait_for()
+    lea.get_by_role("tab", name="Keys").click()
+    lea.get_by_role("button", name="Create key").click()
+    expect(lea.get_by_text("Copy it now")).to_be_visible()  # on the tab that was chosen
+    lea.get_by_role("tab", name="Roles").click()
     lea.get_by_role("link", name="Invite people without an account").click()
     lea.get_by_text("Invite people", exact=True).click()
     lea.get_by_role("textbox", name="Names, one a line").fill("Nora")

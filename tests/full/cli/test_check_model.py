@@ -96,7 +96,7 @@ def test_speed_and_cost_are_told(check: Run) -> None:
         ),
         pytest.param(
             [{"text": "the lighthouse of Norvik", "probability": 1}],
-            "failed on a wrong answer: the model quoted 1 text of which none stands in the answer",
+            "failed on a wrong answer: the model quoted 1 text of which none is in the answer",
             id="another-text",
         ),
     ],

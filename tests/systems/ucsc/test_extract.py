@@ -142,7 +142,7 @@ def test_quotes_that_stand_nowhere_are_asked_for_again_and_then_fail_the_item(
     other = TOWER.model_copy(update={"question": "Who built it?"})  # not in the cache
     said = detect(make("ucsc-extract"), other).annotation
     assert (said.status, said.spans) == (Status.FAILED, ())
-    assert "2 texts of which none stands in the answer: “1817”" in (said.note or "")
+    assert "2 texts of which none is in the answer: “1817”" in (said.note or "")
     assert model_server.count == 4
 
 
