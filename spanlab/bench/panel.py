@@ -44,12 +44,16 @@ def _benchmarks() -> list[JobView]:
 
 def _show(summary: DatasetSummary, _names: Collection[str]) -> None:
     """Draw what starts a benchmark, and the table of one that people choose."""
-    done = _benchmarks()
-    with st.expander("New benchmark", expanded=not done, icon=":material/add_chart:"):
+    views = {view.id: view for view in _benchmarks()}
+    with st.expander("New benchmark", expanded=not views, icon=":material/add_chart:"):
         _ask(summary)
-    if not done:
+    if not views:
         return
-    view = st.selectbox("Benchmark", done, format_func=_title, key="bench-job")
+    # By its id: a view that the box kept would be that of the job as it was.
+    job_id = st.selectbox(
+        "Benchmark", list(views), format_func=lambda job_id: _title(views[job_id]), key="bench-job"
+    )
+    view = views[job_id]
     if not view.is_over:
         st.fragment(_watch, run_every=EVERY)(view.id)
         return

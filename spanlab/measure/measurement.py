@@ -227,6 +227,9 @@ def rate_sentence(rate: MeanInterval, unit: str) -> str:
     """
     of = 100 if rate.high >= _ONE_IN_100 else 1_000
     low, high = math.floor(of * rate.low + _TINY), math.ceil(of * rate.high - _TINY)
+    if low == 0 and high == of:
+        owners = "" if unit == "answers" else "of answers "
+        return f"Too few reviews to say how many {unit} {owners}like these are hallucinated."
     return _SENTENCES[unit].format(low=low, high=high, of=f"{of:,}")
 
 

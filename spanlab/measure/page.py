@@ -54,6 +54,7 @@ _REPLACING: Final = "spanlab.measure.replacing"  # the dataset of which a plan i
 _LARGEST: Final = 1  # MiB of a certificate
 _COMPARED: Final = 3  # comparisons of groups that are told above the tables
 _POINTS: Final = 100  # of a share
+_LEAST: Final = 0.01  # an interval that is wider on both sides says nothing
 
 
 def page() -> None:
@@ -249,7 +250,9 @@ def _draw_state(result: Measurement) -> None:
         st.caption(f"{counted(n_more, 'more comparison')} under “How it was measured”.")
     left, right = st.columns(2)
     with left:
-        st.metric(f"{unit} hallucinated", "Not known yet" if rate is None else percent(rate.mean))
+        is_known = rate is not None and (rate.low >= _LEAST or rate.high <= 1 - _LEAST)
+        known = percent(rate.mean) if rate is not None and is_known else "Not known yet"
+        st.metric(f"{unit} hallucinated", known)
         st.markdown(f"{plain(result.line)}  \n{plain(_describe_plan(result))}")
         with st.container(horizontal=True):
             link(

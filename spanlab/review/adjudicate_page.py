@@ -52,8 +52,7 @@ def page() -> None:
         show_error(error)
         return
     n_unanimous = paging.n_unanimous(common.store(), summary.name, queue.query)
-    come = "comes" if n_unanimous == 1 else "come"
-    last = f"{counted(n_unanimous, 'item')} on which all agree {come} last. " if n_unanimous else ""
+    last = f"Unanimous items last: {n_unanimous:,} · " if n_unanimous else ""
     described.caption(common.plain(f"{last}{queue.described}. Decided by {author}."))
     with agreed:
         offer_agreed(summary.name, queue, author)

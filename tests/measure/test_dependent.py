@@ -330,7 +330,7 @@ def test_future_answers_of_few_questions_are_less_certain_than_these(store: Stor
     figures = measure(store, "d").figures()
     assert (figures["clusters"], figures["set_aside"]) == (2, 0)
     assert measure(store, "d").sentence == (
-        "Between 0 and 100 of 100 answers like these contain a hallucination (200 reviewed, of 2 "
+        "Too few reviews to say how many answers like these are hallucinated (200 reviewed, of 2 "
         "questions or documents)."
     )
     assert apart.superpopulation

@@ -66,7 +66,7 @@ def test_an_answer_is_read_and_an_error_is_said_in_words(
 REFUSING = {
     "no-response-format": ("response_format", "left out"),
     "no-json-schema": ("response_format", "sent in llama.cpp's"),
-    "no-system-role": ("system message", "stands in the user's"),
+    "no-system-role": ("system message", "is part of the user's"),
     "no-temperature": ("temperature", "left out"),
     "max-completion-tokens": ("max_tokens", "sent as max_completion_tokens"),
     "no-seed": ("seed", "left out"),

@@ -120,7 +120,7 @@ def test_items_on_which_all_agree_come_last_whatever_detectors_mark(desk: Sit) -
     here = desk([told, *_records()], opened=False)
     arrive(here.page, _address(here))
     here.wait_for("split")
-    expect(here.page.get_by_text("2 items on which all agree come last.")).to_be_visible()
+    expect(here.page.get_by_text("Unanimous items last: 2")).to_be_visible()
     for name in ("against a detector", "agreed"):
         here.press("PageDown")
         here.wait_for(name)
