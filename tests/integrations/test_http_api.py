@@ -24,7 +24,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
-from working_jobs import SECONDS, working
+from working_jobs import SECONDS, working_here
 
 from spanlab.base.errors import StoreError, UsageError
 from spanlab.base.redaction import remember
@@ -118,7 +118,7 @@ def test_long_work_is_a_job_that_outlives_the_server(store: Store) -> None:
         for other in (theirs, job_id[:-1], "none"):
             assert client.get(f"/v1/jobs/{other}").status_code == 404
             assert client.delete(f"/v1/jobs/{other}").status_code == 404
-    with working(Settings.read(), "w"), serving(store) as client:
+    with working_here(Settings.read()), serving(store) as client:
         Jobs().store.wait(job_id, timeout=SECONDS)
         now = client.get(f"/v1/jobs/{job_id}").json()
         assert now == {"id": job_id, "state": "done", "done": 120, "failed": 0, "total": 120} | {
@@ -237,7 +237,7 @@ def test_a_job_follows_its_dataset_to_another_name_and_to_no_other_dataset(store
         store.rename_dataset(f"api-{renamed}", "towers")
         store.delete_dataset(f"api-{deleted}")
         theirs(store, f"api-{renamed}", f"api-{deleted}")
-        with working(Settings.read(), "w"):
+        with working_here(Settings.read()):
             for job_id in (renamed, deleted):
                 Jobs().store.wait(job_id, timeout=SECONDS)
         assert client.get(f"/v1/jobs/{renamed}").json()["state"] == "done"

@@ -237,7 +237,7 @@ def test_every_attempt_takes_a_turn_also_those_after_an_error(
     async def wait() -> None:
         turns.append(1)
 
-    ready(StoppableMeter(wait=wait), folds=0, trials=2)[0].run(examples)
+    ready(StoppableMeter(wait=wait), folds=0, trials=1)[0].run(examples)
     assert model_server.count >= 15
     assert len(turns) == model_server.count
 

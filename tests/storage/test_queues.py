@@ -330,7 +330,7 @@ def test_few_known_answers_are_spread_over_the_whole_list(
 def test_the_total_of_a_list_that_grows_does_not_rise(
     store: Store, record: MakeRecord, said: Say
 ) -> None:
-    _import(store, record, said, range(10), range(24))
+    _import(store, record, said, range(5), range(12))
     _plan(store, overlap=1)
     query = QueueQuery(
         reviewer="Ada", listed=True, blind=True, unfinished=True, max_annotators=0, reserve=True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,10 +10,10 @@ import streamlit as st
 from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
+from working_jobs import working_here
 
 from spanlab import doors
 from spanlab.base.settings import Settings
-from spanlab.jobs import worker
 from spanlab.storage import Store
 
 
@@ -62,13 +61,6 @@ def open_page(store: Store) -> Callable[..., AppTest]:
 
 @pytest.fixture
 def working(store: Store) -> Iterator[None]:
-    """A worker on this test's jobs.
-
-    It is started in a thread, as the app does: browser tests leave an event loop in this one.
-    """
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(worker.start, Settings.read(), worker.WorkerRole("test")).result()
-        try:
-            yield
-        finally:
-            thread.submit(worker.stop).result()
+    """A worker on this test's jobs."""
+    with working_here(Settings.read()):
+        yield

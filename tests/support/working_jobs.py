@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from spanlab.base.settings import Settings
 from spanlab.cli import console
 from spanlab.detection import DetectorSpec
 from spanlab.detection.request import RunRequest
-from spanlab.jobs.worker import WorkerPace, WorkerRole, work
+from spanlab.jobs.worker import WorkerPace, WorkerRole, start, stop, work
 from spanlab.models import ModelChoice
 from spanlab.schema import Item, Record, Status
 from spanlab.storage import Store
@@ -88,6 +89,20 @@ def working(
 
 def _work(role: WorkerRole) -> None:
     work(Settings.read(), role, console.say)
+
+
+@contextmanager
+def working_here(settings: Settings) -> Iterator[None]:
+    """Let this process work on jobs until the block ends.
+
+    It is told so in a thread, as by the app: browser tests leave an event loop in this one.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(start, settings, WorkerRole("test", pace=QUICK)).result(SECONDS)
+        try:
+            yield
+        finally:
+            thread.submit(stop).result(SECONDS)
 
 
 def fill(settings: Settings, count: int, first: int = 0) -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from forks import Fork
 from ports import free_port
 
 from spanlab.base.errors import StoreError
@@ -173,7 +171,7 @@ def test_rows_are_bounded_by_what_they_take_and_swept_after_an_hour(
     assert n_waiting(stores[0]) == (0, 0)
 
 
-Serve = Callable[[], tuple[int, subprocess.Popen[bytes]]]
+Serve = Callable[[], tuple[int, Fork]]
 
 
 @pytest.fixture
@@ -181,12 +179,12 @@ def serve(settings: Settings) -> Iterator[Serve]:
     """Start a server, and return its port."""
     env = {**os.environ, "SPANLAB_HOME": str(settings.home), "SPANLAB_API_KEY": KEY}
     env["SPANLAB_DATABASE_URL"] = settings.database_url
-    servers: list[subprocess.Popen[bytes]] = []
+    servers: list[Fork] = []
 
-    def start() -> tuple[int, subprocess.Popen[bytes]]:
+    def start() -> tuple[int, Fork]:
         port = free_port()
-        words = ["api", "--port", str(port), "--traces", "traced", "--settle", "2"]
-        servers.append(subprocess.Popen([sys.executable, "-m", "spanlab", *words], env=env))
+        words = ["spanlab", "api", "--port", str(port), "--traces", "traced", "--settle", "2"]
+        servers.append(Fork(words, env, settings.home / "log"))
         until = time.monotonic() + 60
         while time.monotonic() < until:
             try:
@@ -218,7 +216,7 @@ def test_nothing_is_lost_when_a_server_is_killed(serve: Serve, settings: Setting
     alone = {"input__value": "Who built it?", "output__value": "Eiffel did."}
     post(first, span("a1", "elsewhere", trace="f" * 32, **alone))
     post(first, span("a3", "a1", trace="f" * 32, **SAID))
-    dying.send_signal(signal.SIGKILL)
+    dying.kill()
     dying.wait()
     for trace in calls[:10]:
         question = {"input__value": "Who built it?", "output__value": "Eiffel did."}
