@@ -22,8 +22,7 @@ from pydantic_core import to_json
 from spanlab.base.errors import InputError
 from spanlab.formats.columns import columns_of, map_columns, value_at, words_of
 from spanlab.formats.files import FileRow, InputFile
-from spanlab.formats.judged_parts import JudgedParts, judged_rows
-from spanlab.formats.limits import TOGETHER, too_many
+from spanlab.formats.judged_parts import JudgedParts, judged_parts_in, judged_rows
 from spanlab.formats.reader import is_missing, text_of
 from spanlab.formats.verdict_columns import Rules, annotator_kind, verdict_columns
 from spanlab.formats.vocabulary import all_words, words_in
@@ -114,11 +113,7 @@ class AnnotatorRows(NamedTuple):
             InputError: the file is too large to be held.
         """
         answers: dict[bytes, list[tuple[FileRow, Mapping[str, Any]]]] = {}
-        size = 0
-        for row in rows:
-            size += len(row.beginning)
-            if size > TOGETHER * file.limit:
-                raise too_many("the file", file.limit, file.name, row.line)
+        for row in file.held(rows):
             try:
                 cells = cells_of(row)
                 self._check(cells)
@@ -250,6 +245,8 @@ def annotator_rows_in(
     taken = {**mapping, **(place.beside if place else {})}
     taken |= {"part": parts.text, "verdict": parts.key} if parts else {}
     with suppress(InputError):  # which is said when the file is read
+        listed, _ = judged_parts_in(samples, taken.values(), rules)
+        said += listed.columns if listed is not None and "spans" not in mapping else ()
         found = verdict_columns(samples, {**taken, "annotator": annotator}, rules)
         said += [column.name for column in found.columns]
     if not said and place is None and parts is None:

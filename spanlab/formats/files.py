@@ -26,7 +26,16 @@ from spanlab.base.errors import InputError, unreadable
 from spanlab.base.fields import storable
 from spanlab.formats.arrays import elements
 from spanlab.formats.containers import GZIP, plain_path
-from spanlab.formats.limits import DENSEST, BoundedStream, longest, record_limit, too_large, weight
+from spanlab.formats.limits import (
+    DENSEST,
+    TOGETHER,
+    BoundedStream,
+    longest,
+    record_limit,
+    too_large,
+    too_many,
+    weight,
+)
 
 BOM = b"\xef\xbb\xbf"
 IN_MEMORY = Path(os.devnull)  # where nothing else is found, whatever is looked for beside a file
@@ -290,6 +299,15 @@ class InputFile:
                 if not line:
                     break
             yield row, begin
+
+    def held(self, rows: Iterable[FileRow], what: str = "the file") -> Iterator[FileRow]:
+        """Yield rows that are all kept in memory at once; raises InputError for too many."""
+        size = 0
+        for row in rows:
+            size += len(row.beginning)
+            if size > TOGETHER * self.limit:
+                raise too_many(what, self.limit, self.name, row.line)
+            yield row
 
     def row(self, line: int, raw: bytes, unit: str = "", number: int = 0) -> FileRow:
         """Return a record's row, which refuses to be read if it is too large."""

@@ -18,7 +18,6 @@ from pydantic_core import to_json
 from spanlab.formats.chats import HOLDS, is_said_by_model, is_user, places_in, without_classes
 from spanlab.formats.columns import map_columns, words_of
 from spanlab.formats.files import FileRow, InputFile
-from spanlab.formats.limits import TOGETHER, too_many
 from spanlab.formats.reader import parse_object
 from spanlab.output.figures import counted
 
@@ -52,11 +51,7 @@ class Thread(NamedTuple):
             InputError: the file is too large to be held.
         """
         said: list[tuple[FileRow, Mapping[str, Any]]] = []
-        size = 0
-        for row in rows:
-            size += len(row.beginning)
-            if size > TOGETHER * file.limit:
-                raise too_many("the file", file.limit, file.name, row.line)
+        for row in file.held(rows):
             if isinstance(message := row.readable, Mapping):
                 said.append((row, _unpacked(message)))
             else:

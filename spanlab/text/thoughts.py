@@ -64,7 +64,8 @@ def split_reply(text: str) -> SplitReply:
 
 _WORD: Final = re.compile(r"\S")
 # Some templates put the opening tag into the prompt: a closing one on a line of its own is left.
-_CLOSED: Final = re.compile(r"(?:^|\n)[ \t]*(?:</think>|\[/THINK\]|◁/think▷)[ \t]*(?=\n)")
+_CLOSING: Final = ("</think>", "[/THINK]", "◁/think▷")
+_CLOSED: Final = re.compile(rf"(?:^|\n)[ \t]*(?:{'|'.join(map(re.escape, _CLOSING))})[ \t]*(?=\n)")
 _WRAPPED: Final = re.compile(r"<answer>\s*(.*?)\s*</answer>\s*", re.DOTALL | re.IGNORECASE)
 _EITHER: Final = re.compile(f"{_OPEN.pattern}|{_CLOSE.pattern}", re.IGNORECASE)
 
@@ -113,5 +114,6 @@ def _tags_end(text: str) -> int:
                 break
         else:
             return len(text)
-    closed = None if end else _CLOSED.search(text)
+    may_close = end == 0 and any(tag in text for tag in _CLOSING)  # which costs a tenth
+    closed = _CLOSED.search(text) if may_close else None
     return closed.end() if closed else end

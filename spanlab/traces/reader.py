@@ -29,7 +29,6 @@ from spanlab.formats.field_report import REPORTED
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.json_rows import is_single, printed_objects
 from spanlab.formats.known.csv_table import CsvReader, column_names
-from spanlab.formats.limits import TOGETHER, too_many
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import FormatEntry, NoAnswer, checked
 from spanlab.formats.verdict_columns import Rules, rules_in
@@ -72,11 +71,7 @@ class TraceReader(reader.FormatReader):
         """
         traces: dict[str, list[dict[str, Any]]] = {}
         lines: dict[str, int] = {}
-        size = 0
-        for row in self._requests():
-            size += len(row.raw)
-            if size > TOGETHER * self._file.limit:
-                raise too_many("the file", self._file.limit, self._file.name, row.line)
+        for row in self._file.held(self._requests()):
             try:
                 for span, source in placed_spans(from_json(row.raw)):
                     lines.setdefault(span["trace"], row.line)

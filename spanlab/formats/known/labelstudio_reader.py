@@ -44,7 +44,6 @@ from spanlab.formats.known.labelstudio_tasks import (
     tasks_of,
 )
 from spanlab.formats.known.labelstudio_writer import tasks
-from spanlab.formats.limits import TOGETHER, too_many
 from spanlab.formats.quotes import OffsetReader, OffsetUnit, RegionPlace, span_at
 from spanlab.formats.read_options import ControlResponse, ReadOptions
 from spanlab.formats.reader import FormatEntry, checked, language, text_of
@@ -128,12 +127,7 @@ class LabelStudioReader(reader.FormatReader):
             return
         self._is_short = True
         rows = self._file.rows() if is_json else CsvReader(self._file, self._options).given()
-        records, size = [], 0
-        for row in rows:
-            size += len(row.raw)
-            if size > TOGETHER * self._file.limit:
-                raise too_many("the export", self._file.limit, self._file.name, row.line)
-            records.append(from_json(row.raw))
+        records = [from_json(row.raw) for row in self._file.held(rows, "the export")]
         for number, task in enumerate(tasks_of(records), start=1):
             yield self._file.row(number, to_json(task), "task")
 

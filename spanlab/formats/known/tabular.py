@@ -519,6 +519,13 @@ class MappedReader(reader.FormatReader):
                 if "spans" not in taken:
                     found = judged_parts_in(samples, taken.values(), self._rules)
                     self._parts, self._unread_parts = found
+                answers = self._sides.answers if isinstance(self._sides, Sides) else ()
+                if self._parts and answers and self._parts.texts not in answers:
+                    self._unread_parts = (
+                        f"{self._parts.texts!r} does not say which answer of a record it judges, "
+                        "and is kept in meta"
+                    )
+                    self._parts = None
             except InputError as error:
                 raise error.at(file=self._file.name) from None
 
