@@ -43,12 +43,13 @@ def page() -> None:
     with errors_shown():
         step = st.fragment(_draw_state, run_every=_EVERY)(summary.name)
         part = "" if step is None else step.part
-        above, below = st.container(), st.container()
-        with above if part else below:  # what is to be filled in next is in view
-            st.header("Set up", anchor=False)
-            draw_setup(summary, part)
-        with below if part else above:
-            st.fragment(_draw_progress, run_every=_EVERY)(summary.name)
+        draw_progress = st.fragment(_draw_progress, run_every=_EVERY)
+        if not part:  # what is to be filled in next is in view
+            draw_progress(summary.name)
+        st.header("Set up", anchor=False)
+        draw_setup(summary, part)
+        if part:
+            draw_progress(summary.name)
     show_dialog({summary.name: summary})
 
 

@@ -97,7 +97,6 @@ def page() -> None:
         if tab.open:
             with tab, errors_shown():
                 view(choice)
-    link("measure", "Rates by model", icon=":material/straighten:", dataset=summary.name)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,6 @@ from spanlab.storage.sight import Sight
 from spanlab.storage.store import Store
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, store, title
-from spanlab.ui.counts import counts_html
 from spanlab.ui.messages import errors_shown, progress, show_news
 from spanlab.ui.session import seen_store, seen_summary
 from spanlab.ui.tables import show_page
@@ -115,7 +114,6 @@ def page() -> None:
     leads = store().may(Permission.MANAGE, summary.version_of or summary.name)
     if beginning is not None and choice.format == REPORT and leads:
         draw_report_links(summary, choice)
-    _draw_progress(summary, names)
     if beginning is not None:
         show_preview(summary, choice, beginning)
 
@@ -224,13 +222,6 @@ def _say_contents(summary: DatasetSummary, names: Sequence[str]) -> None:
     st.markdown(" ".join([items, f"The file has the labels of {named}{more}.", *missing]))
 
 
-def _draw_progress(summary: DatasetSummary, names: Sequence[str]) -> None:
-    """Draw how far those chosen are."""
-    whose = [annotator for annotator in summary.annotators if annotator.name in names]
-    if whose:
-        st.html(counts_html(summary, whose, plan_of(seen_store(summary), summary)))
-
-
 def _describe_missing(annotator: AnnotatorSummary, n_items: int, plan: PlanProgress | None) -> str:
     """Say how much an annotator lacks; empty for nothing, and for people, whom a plan tells of."""
     if plan is not None and annotator.kind is AnnotatorKind.PERSON:
@@ -255,7 +246,6 @@ def _download(summary: DatasetSummary, request: _ExportRequest, *, ready: bool) 
             with errors_shown():
                 st.session_state[_READY] = _make(summary, request)
                 st.rerun()
-        st.caption("The file is made first, as one consistent snapshot, and then downloaded.")
         return
     st.download_button(
         f"Download {plain(request.file_name)}",

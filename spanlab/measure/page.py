@@ -35,7 +35,6 @@ from spanlab.ui.common import (
     choose_dataset,
     datasets_for,
     link,
-    page_link,
     plain,
     store,
     title,
@@ -254,15 +253,8 @@ def _draw_state(result: Measurement) -> None:
         known = percent(rate.mean) if rate is not None and is_known else "Not known yet"
         st.metric(f"{unit} hallucinated", known)
         st.markdown(f"{plain(result.line)}  \n{plain(_describe_plan(result))}")
-        with st.container(horizontal=True):
-            link(
-                "review",
-                "Review the sample",
-                icon=":material/edit_note:",
-                dataset=result.dataset,
-                queue=SAMPLE,
-            )
-            page_link("compare", "Compare", icon=":material/compare:")
+        icon = ":material/edit_note:"
+        link("review", "Review the sample", icon=icon, dataset=result.dataset, queue=SAMPLE)
     if rate is not None:
         with right:
             _draw_picture(corrected_table(result))

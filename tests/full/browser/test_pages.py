@@ -210,9 +210,10 @@ def test_hostile_texts_run_nothing_on_any_page(visit: Callable[..., Page], store
     expect(page.locator(".marked .answer")).to_have_text([HOSTILE], timeout=WAIT)
     page.get_by_text("Passages (1)").click()
     expect(page.locator(".passage")).to_have_text(HOSTILE)
-    for path in ("datasets", "export"):
+    for path, place in (("datasets", ".counts .who"), ("export", "[data-testid=stMarkdown]")):
         page = visit(path, dataset=name)
-        expect(page.locator(".counts .who").get_by_text(HOSTILE)).to_be_visible(timeout=WAIT)
+        said = page.locator(place).get_by_text(HOSTILE).first
+        expect(said).to_be_visible(timeout=WAIT)
         assert page.evaluate("window.ran") is None
         assert page.locator("img[onerror]").count() == 0
 
