@@ -121,9 +121,9 @@ class Measurement:
         sentence = rate_sentence(rate, self.plan.unit)
         if self.clusters is None or self.clusters >= reviews:
             return sentence
-        return (
-            f"{sentence[:-1]} ({reviews:,} reviewed, of {self.clusters:,} questions or documents)."
-        )
+        one = self.clusters == 1
+        of = "one question or document" if one else f"{self.clusters:,} questions or documents"
+        return f"{sentence[:-1]} ({reviews:,} reviewed, of {of})."
 
     @property
     def comparisons(self) -> tuple[str, ...]:
