@@ -342,15 +342,18 @@ def _count_suggestions(store: Store, dataset: str, items: MeasuredItems) -> Coun
 
 
 def _review_remarks(store: Store, dataset: str, items: MeasuredItems) -> Iterable[str]:
-    """Say how many reviews of the sample saw others' marks, and how many are of check items."""
+    """Say how many reviews of the sample saw others' marks, and which are of check items."""
     summary, reviewed = summary_of(store, dataset), items.items[: items.reviewed]
     reviews = {(item.item_id, name) for item in reviewed for name in item.decided_by}
     yield from looks_in_words(store, summary, {name for _, name in reviews}, reviews)
     if summary.settings.known is None or not store.may(Permission.READ, dataset):
         return
     checks = check_items.check_ids(store, dataset)
-    if n_checks := sum(item_id in checks for item_id, _ in reviews):
-        yield f"Reviews of check items in the sample: {n_checks:,}."
+    if of_checks := sorted(
+        f"{item_id} by {name}" for item_id, name in reviews if item_id in checks
+    ):
+        which = ", ".join(of_checks)
+        yield f"Reviews of check items in the sample: {len(of_checks):,} ({which})."
 
 
 def suggestions_in_words(suggestions: Mapping[str, int]) -> str:

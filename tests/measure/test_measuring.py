@@ -102,7 +102,7 @@ def test_a_gap_in_the_queue_ends_the_sample_and_a_skipped_item_does_not(store: S
     assert found.rate.finite.high > 0.3
 
 
-def test_reviews_of_check_items_in_the_sample_are_counted(store: Store) -> None:
+def test_a_certificate_says_which_reviews_of_its_sample_are_of_check_items(store: Store) -> None:
     filled(store, "d", lambda at: at % 4 == 0, 60, 8)
     assert not any("check items" in remark for remark in measure(store, "d").remarks)
     known = CheckRules(labels=("gold",), share=0.1)
@@ -110,7 +110,10 @@ def test_reviews_of_check_items_in_the_sample_are_counted(store: Store) -> None:
     queue = measurement_queue(store, "d")
     gold = Annotation(annotator="gold", kind=AnnotatorKind.GOLD)
     store.save_annotations("d", [(queue[at], gold) for at in (0, 7, 20)])  # 20 is not reviewed
-    assert "Reviews of check items in the sample: 2." in measure(store, "d").remarks
+    which = ", ".join(f"{queue[at]} by anna" for at in sorted((0, 7), key=queue.__getitem__))
+    told = f"Reviews of check items in the sample: 2 ({which})."
+    assert told in measure(store, "d").remarks
+    assert told in certificate_html(certify(store, "d"))
 
 
 @pytest.mark.parametrize(
