@@ -195,12 +195,37 @@ def _named(prompt: str, *, asks: bool) -> list[_Section]:
 
 @lru_cache(maxsize=16)
 def _labels(prompt: str) -> list[re.Match[str]]:
-    """Return the names that have a colon behind them, or are a line's heading."""
-    return [
+    """Return the names that have a colon behind them, or are a line's heading.
+
+    Questions with answers in a context, as an FAQ has them, are no names of the prompt if these are
+    others.
+    """
+    labels = [
         match
         for match in _LABEL.finditer(prompt)
         if match["colon"] or (match["mark"].strip() and match[0].endswith("\n"))
     ]
+    own = _own_names(labels)
+    kept, quoted, in_context = list[re.Match[str]](), list[re.Match[str]](), False
+    for label in labels:
+        name = _name(label)
+        if in_context and name and name not in own and name not in _SPEAKERS:
+            quoted = [] if label["answer"] else [*quoted, label]
+            continue
+        kept += [*quoted, label]  # questions without an answer are the prompt's
+        quoted, in_context = [], bool(label["context"])
+    return kept + quoted
+
+
+def _own_names(labels: Sequence[re.Match[str]]) -> set[str]:
+    """Return the names of a prompt's own question, which is its last, and of the answer to it."""
+    asked = max((n for n, label in enumerate(labels) if label["question"]), default=len(labels))
+    answers = [label for label in labels[asked:] if label["answer"]]
+    return {_name(label) for label in (*labels[asked : asked + 1], *answers[:1])}
+
+
+def _name(label: re.Match[str]) -> str:
+    return (label["question"] or label["answer"] or "").casefold()
 
 
 def _next_label(prompt: str, at: int) -> int:
@@ -247,6 +272,7 @@ _ANSWER: Final = (
     r"(?:final |your )?answer|response|assistant|ai|bot|a|antwort|respuesta|"
     r"réponse|risposta|resposta|ответ|回答|答案|답변"
 )
+_SPEAKERS: Final = {"user", "human", "assistant", "ai", "bot"}
 _OTHER: Final = (
     r"instructions?|task|completed|reasoning|(?:chat )?history|conversation|standalone question"
 )

@@ -74,6 +74,32 @@ def test_what_lies_between_two_dividing_lines_is_a_passage(prompt: str) -> None:
     assert parts_of(prompt) == ((ONE,), ASKED)
 
 
+FAQ = "Opening hours\nQ: When do you open?\nA: At nine.\nQ: And on Mondays?\nA: We are closed."
+
+
+@pytest.mark.parametrize(
+    ("prompt", "passages"),
+    [
+        (f"Context:\n{FAQ}\n\nQuestion: {ASKED}\nAnswer:", (FAQ,)),
+        (f"Context:\n[1] {FAQ}\n[2] {ONE}\n\nQuestion: {ASKED}", (FAQ, ONE)),
+        (f"<context>\n{FAQ}\n</context>\n\nQuestion: {ASKED}", (FAQ,)),
+        (f"Context:\nA: {ONE}\nB: closed\n\nFrage: {ASKED}", (f"A: {ONE}\nB: closed",)),
+        (
+            f"Kontext:\nFrage: Wann?\nAntwort: 1889.\n\nQ: {ASKED}",
+            ("Frage: Wann?\nAntwort: 1889.",),
+        ),
+        (f"Context: {ONE}\nQuestion: Which?\nUser: {ASKED}", (ONE,)),
+        (f"Context: {ONE}\nHuman: Which?\nAI: Eiffel's.\n\nQuestion: {ASKED}", (ONE,)),
+        (f"Q: Where?\nA: In Bern.\n\nContext:\n{FAQ}\n\nQuestion: {ASKED}", (FAQ,)),
+    ],
+)
+def test_questions_and_answers_of_a_context_do_not_end_it(
+    prompt: str, passages: tuple[str, ...]
+) -> None:
+    """An FAQ was cut at its first question, or taken for examples."""
+    assert parts_of(prompt) == (passages, ASKED)
+
+
 def test_what_a_prompt_repeats_is_taken_out_with_its_mark() -> None:
     prompt = f"{ASKED}\n\nSearch results:\n1. {ONE}\n2. {TWO}"
     assert parts_of(prompt, [ONE, TWO]) == ((ONE, TWO), ASKED)
