@@ -13,14 +13,17 @@ from pydantic import Field
 from spanlab.detection.common.fit_options import FitOptions
 from spanlab.detection.entry import DetectorEntry
 
+Judge = Literal["usual", "closed-book", "passages"]
+
 
 class OfflineOptions(FitOptions):
     """What counts as wrong, and which reviews it has learnt from."""
 
-    judge: Literal["usual", "passages"] = Field(
+    judge: Judge = Field(
         "usual",
-        description="usual: mark what people would mark; passages: also mark every name, number "
-        "and rarer word that neither passages nor question have.",
+        description="usual: mark what people would mark; closed-book: so, too, in an answer that "
+        "was written without its passages; passages: also mark every name, number and rarer word "
+        "that neither passages nor question have.",
     )
 
 

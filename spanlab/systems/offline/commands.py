@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,9 +12,6 @@ from spanlab.cli import console, inputs
 from spanlab.cli.inputs import OptionsAmong, takes_options
 from spanlab.formats import ReadOptions
 from spanlab.output.figures import figure
-
-if TYPE_CHECKING:
-    pass
 
 
 @takes_options

@@ -35,7 +35,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,7 @@ from spanlab.schema import (
     Span,
     Status,
 )
+from spanlab.systems.offline import Judge
 from spanlab.systems.offline.code import CheckedCode, check_code
 from spanlab.systems.offline.features import AnswerFeatures, describe, question_of
 from spanlab.systems.offline.fit import WordFit, logits, sigmoid
@@ -89,9 +90,9 @@ class OfflineDetector:
         fit: WordFit | None = None,
         *,
         fit_id: str | None = None,
-        strict: bool = False,
+        judge: Judge = "usual",
     ) -> None:
-        self._model, self._fit, self._strict = model, fit, strict
+        self._model, self._fit, self._judge = model, fit, judge
         self._fit_note = f"with what it learnt from reviews: fit “{fit_id}”" if fit_id else None
 
     def annotate(self, item: Item) -> Annotation:
@@ -154,7 +155,9 @@ class OfflineDetector:
                 begin=begin,
                 text=item.answer[begin:end],
                 described=described,
-                rated=self._model.rate(described, alone, coverage),
+                rated=self._model.rate(
+                    described, alone, coverage, closed_book=self._judge == "closed-book"
+                ),
                 exempt=passed.words(described.answer) | _beside_code(described.answer, begin, code),
                 reply=reply,
                 explainer=Explainer(described, item.passages, reply, nouns=nouns),
@@ -163,7 +166,7 @@ class OfflineDetector:
 
     def _mark(self, part: RatedPart) -> _MarkedPart:
         answer, begin = part.text, part.begin
-        marked, likeliest = part.marked(self._fit, strict=self._strict)
+        marked, likeliest = part.marked(self._fit, strict=self._judge == "passages")
 
         def span(stretch: WordStretch) -> Span:
             why = part.explainer.explain(stretch)
@@ -303,9 +306,14 @@ def create(kit: DetectorKit) -> OfflineDetector:
         UsageError: the fit was made with another model.
     """
     current, options = installed(), kit.spec.options
-    name, strict = str(options.get(FITTED, "")), options.get("judge") == "passages"
+    name, judge = str(options.get(FITTED, "")), cast("Judge", options.get("judge", "usual"))
     if not name:
-        return OfflineDetector(current.model, strict=strict)
+        return OfflineDetector(current.model, judge=judge)
+    if judge == "closed-book":
+        raise UsageError(
+            f"the fit {name!r} was learnt from answers judged beside their passages: choose "
+            f"--option {FITTED}={NO_FIT} with judge=closed-book"
+        )
     from spanlab.detection.fits import find_fit  # with the database: most are built without
 
     fit = find_fit(name, NAME)
@@ -315,7 +323,7 @@ def create(kit: DetectorKit) -> OfflineDetector:
             f"{fit.name}` again, or choose --option {FITTED}={NO_FIT}"
         )
     learnt = WordFit.parse(fit.numbers)
-    return OfflineDetector(current.model, learnt, fit_id=fit.id, strict=strict)
+    return OfflineDetector(current.model, learnt, fit_id=fit.id, judge=judge)
 
 
 _MOST_QUOTES = 2

@@ -29,6 +29,7 @@ _TOO_LONG = 50_000_000  # bytes of a model file or of what it unpacks to
 # Set on Mu-SHROOM's validation set, each language with models of the others.
 _ELSEWHERE = 0.7  # weight of how an answer is judged by itself where its passages seem to be …
 _COVERED = 0.3  # … about something else, having less than this share of question and answer
+_CLOSED_BOOK = 0.4  # that weight where the answer was written without its passages
 _BEFORE_ALL = (1980, 1, 1, 0, 0, 0)  # a zip member needs a date; a constant keeps bytes the same
 
 
@@ -114,22 +115,29 @@ class OfflineModel:
     learnt_from: frozenset[str] = frozenset()
 
     def rate(
-        self, described: AnswerFeatures, alone: AnswerFeatures, coverage: float
+        self,
+        described: AnswerFeatures,
+        alone: AnswerFeatures,
+        coverage: float,
+        *,
+        closed_book: bool = False,
     ) -> WordProbabilities:
         """Rate each word of an answer beside its passages and ``alone``, without them.
 
         Passages about something else, whose ``coverage`` is small, make every word look wrong, so
-        they count less.
+        they count less. ``closed_book`` says that the answer was written without the passages: then
+        its own form counts, too, as that of one without any.
         """
         if not described.names:
             return WordProbabilities(np.zeros(0), np.zeros(0))
         if described.passages.empty:
             return self.blind.rate(alone)
-        if coverage >= _COVERED:
+        weight = _ELSEWHERE if coverage < _COVERED else _CLOSED_BOOK * closed_book
+        if not weight:
             return self.given.rate(described)
         given, blind = self.given.rate(described), self.blind.rate(alone)
         share, anyone = (
-            (1 - _ELSEWHERE) * beside + _ELSEWHERE * by_itself
+            (1 - weight) * beside + weight * by_itself
             for beside, by_itself in zip(given, blind, strict=True)
         )
         return WordProbabilities(share, anyone)

@@ -34,14 +34,19 @@ LIMITS = (
 )
 _FEW = 500  # labelled answers; on 120 of them a new model's IoU was .286, the shipped one's .363
 Mode = Literal[
-    "with passages", "another item's passages", "without passages", "made from its passages"
+    "with passages",
+    "closed-book",
+    "another item's passages",
+    "without passages",
+    "made from its passages",
 ]
 
 
 class ModeScores(FrozenModel):
     """Cross-validated scores of one mode: macro over languages with intervals, and each language.
 
-    The first three modes are of answers to a question, the last one of all others. ``languages``
+    All modes but the last one are of answers to a question, the last one of all others;
+    "closed-book" are those with passages, judged by that option. ``languages``
     maps a language to its mean IoU and Corr, ``calibration_errors`` to the expected calibration
     error of its characters, in [0, 1].
     """
@@ -156,10 +161,11 @@ def _cross_validate(
     rated: dict[Mode, Pairs] = {}
     parts = folds(records, job.folds, annotator=annotator, recipe=HELD_OUT, on_progress=on_progress)
     for model, held_out in parts:
-        detector = OfflineDetector(model)
+        usual, closed_book = OfflineDetector(model), OfflineDetector(model, judge="closed-book")
         for record in held_out:
             gold, item = labels_of(record, annotator), record.item
             for mode, variant in _variants(item, neighbours.get(item.id)).items():
+                detector = closed_book if mode == "closed-book" else usual
                 annotation = detector.annotate(variant)
                 example = Record(item=variant, annotations=(annotation,))
                 pair = (gold, labels_of(example, detector.name))
@@ -173,6 +179,7 @@ def _variants(item: Item, neighbour: Item | None) -> dict[Mode, Item]:
         return {"made from its passages": item}
     return {
         "with passages": item,
+        "closed-book": item,
         "another item's passages": item.model_copy(update={"passages": neighbour.passages}),
         "without passages": item.model_copy(update={"passages": ()}),
     }

@@ -65,6 +65,10 @@ def test_a_habit_that_people_leave_is_not_marked_any_more(
     assert _habits_marked_by(spanlab, tmp_path, "others") > 5
     assert _habits_marked_by(spanlab, tmp_path, "others", "fitted=mine") == 0
     assert _habits_marked_by(spanlab, tmp_path, "mine", "fitted=none") == before
+    otherwise = spanlab(
+        "annotate", "mine", "--detector", "offline", "--again", *("--option", "judge=closed-book")
+    )
+    assert "choose --option fitted=none with judge=closed-book" in otherwise.stderr
 
     file = towers(70, 75)
     for name in ("mine", fit_id):

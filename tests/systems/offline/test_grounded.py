@@ -111,3 +111,23 @@ def test_the_probability_of_an_answer_follows_its_likeliest_word_marked_or_not()
     assert probs[2] == pytest.approx(
         1 / (1 + np.exp(-(0.91 * np.log(top / (1 - top)) + 0.92))), abs=0.01
     )
+
+
+def test_a_closed_book_answer_is_also_judged_by_its_own_form() -> None:
+    """A word that the passages lack is doubted as it would be without them, and as beside them."""
+    passage = "The lighthouse of Graaholm was built of granite by fishermen of the island."
+    item = Item(
+        id="x",
+        lang="en",
+        question="When was the lighthouse of Graaholm built?",
+        answer="It was built in 1871 by fishermen.",
+        passages=(Passage(text=passage),),
+    )
+
+    def doubt(item: Item, judge: str) -> float:
+        spans = detector(DetectorSpec(detector="offline", options={"judge": judge})).annotate(item)
+        return max(span.prob or 0 for span in spans.spans if "1871" in span.text)
+
+    beside, itself = doubt(item, "usual"), doubt(item.model_copy(update={"passages": ()}), "usual")
+    both = doubt(item, "closed-book")
+    assert min(beside, itself) < both < max(beside, itself)

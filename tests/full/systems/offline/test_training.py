@@ -214,6 +214,7 @@ def test_the_shipped_model_is_small_and_is_the_one_of_its_card() -> None:
     assert card.command.startswith("spanlab train-offline ")
     assert {scores.mode for scores in card.scores} == {
         "with passages",
+        "closed-book",
         "another item's passages",
         "without passages",
         "made from its passages",
