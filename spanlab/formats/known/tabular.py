@@ -198,7 +198,8 @@ class MappedReader(reader.FormatReader):
         may_be = self._speaker or {*SAYS, "message"} & set(self._names_given())
         if self._options.columns or not may_be:
             return None
-        return thread_in(self._readable(self._spoken()))
+        is_as_given = self._speaker is None
+        return thread_in(self._samples_given if is_as_given else self._readable(self._spoken()))
 
     @cached_property
     def _sides(self) -> SideBySide | Sides | None:
@@ -335,6 +336,9 @@ class MappedReader(reader.FormatReader):
     @cached_property
     def _samples(self) -> tuple[dict[str, Any], ...]:
         """The first records; what is wrong with one is said when its turn comes."""
+        made = (self._speaker, self._thread, self._sides, self._by_annotator)
+        if all(one is None for one in made):  # as nearly all files: the records are what is given
+            return self._samples_given
         read = self._readable(self.records())
         return tuple({n: v for n, v in cells.items() if n != SAID} for cells in read)
 
