@@ -170,29 +170,27 @@ def offers(kind: str) -> tuple[Offer, ...]:
 
     Two packages may offer the same name: both are returned, and who asks decides.
     """
+    return _offers(kind, tuple(sys.path))
+
+
+@cache
+def _offers(kind: str, _path: tuple[str, ...]) -> tuple[Offer, ...]:
+    """Return what is offered with this path of imports; to read other packages takes 7 ms."""
     ours, others = list[Offer](), list[Offer]()
     for package, room in _rooms().items():
         owner = OURS if package.partition(".")[0] in _TOP else package
         for name, place in room.offers.get(kind, {}).items():
             (ours if owner == OURS else others).append(Offer(name, _place(package, place), owner))
-    others += _of_other_packages(kind, tuple(sys.path))
+    for point in entry_points(group=f"spanlab.{kind}"):
+        owner = point.dist.name if point.dist is not None else "?"
+        if owner != OURS:  # an installation of before may still tell of ours
+            others.append(Offer(point.name, point.value, owner))
     return (*sorted(ours), *sorted(others))
 
 
 def names(kind: str) -> frozenset[str]:
     """Return the names of all of a kind; nothing is imported."""
     return frozenset(found.name for found in offers(kind))
-
-
-@cache
-def _of_other_packages(kind: str, _path: tuple[str, ...]) -> tuple[Offer, ...]:
-    """Return what the packages on the path of imports offer; to read their files takes 7 ms."""
-    offered = (
-        Offer(point.name, point.value, point.dist.name if point.dist is not None else "?")
-        for point in entry_points(group=f"spanlab.{kind}")
-    )
-    # An installation of before may still tell of ours.
-    return tuple(offer for offer in offered if offer.package != OURS)
 
 
 def offer(kind: str, name: str) -> Offer | None:

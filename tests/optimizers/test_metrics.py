@@ -128,8 +128,9 @@ def test_a_package_brings_what_is_tuned_and_its_metric(monkeypatch: pytest.Monke
     )
     monkeypatch.setitem(globals(), "WORDS", words)
     monkeypatch.setitem(sys.modules, __name__, SimpleNamespace(WORDS=words))
+    all_of = doors.offers
     monkeypatch.setattr(
-        doors, "_of_other_packages", lambda kind, _path: offered if kind == "subjects" else ()
+        doors, "offers", lambda kind: all_of(kind) + (offered if kind == "subjects" else ())
     )
     units.units.cache_clear()
     mine = DetectorEntry(name="mine", what="", needs="", tuned_on="words")
