@@ -95,7 +95,7 @@ def test_an_empty_list_is_clean_and_anything_else_without_quotes_has_failed(
     assert (clean.status, clean.spans) == (Status.DONE, ())
     assert [said.status for said in failed] == [Status.FAILED] * 4
     assert "not in the form asked for" in str(failed[0].note)
-    assert "none stands in the answer" in str(failed[1].note)
+    assert "none is in the answer" in str(failed[1].note)
 
 
 def test_a_contract_from_a_file_has_names_and_labels_of_its_own(
