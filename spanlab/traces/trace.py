@@ -299,11 +299,19 @@ class Trace:
                 asked = parts_of(asked, passages).question
             elif kind == "model" and any(text in asked for text in self._said):
                 asked = parts_of(asked).question or asked
-            if asked not in ("", *self._said) and not (
-                kind == "model" and any(text in asked for text in self._said)
-            ):
+            if asked and not self._was_said(asked, span, within=kind == "model"):
                 return asked
         return ""
+
+    def _was_said(self, asked: str, span: Span, *, within: bool) -> bool:
+        """Say whether a model had said what a span was given, or a part of it (``within``).
+
+        What a span was given before a model repeated it, as one that condenses questions, is not.
+        """
+        if within:
+            return any(text in asked for text in self._said)
+        said = (c for c in self.calls if any(asked == reply.text for reply in replies_of(c)))
+        return any(call["end"] <= span["start"] for call in said)
 
     def _tells_task_apart(self, call: Span) -> bool:
         """Say whether a call has its task and the question in two messages, or in parts of one."""

@@ -13,7 +13,7 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
 import spanlab
-from spanlab.schema import Process, Record
+from spanlab.schema import Item, Process, Record
 from spanlab.testing import ModelServer, call_tools, in_turn, say
 
 # Questions, with what is found and said for each.
@@ -148,7 +148,7 @@ def test_pydantic_ai(
 
 
 def test_two_questions_in_one_span(
-    model: ModelServer, provider: TracerProvider, command: Callable[..., Any], tmp_path: Path
+    model: ModelServer, provider: TracerProvider, stored: Callable[[int], list[Item]]
 ) -> None:
     from langchain.agents import create_agent
     from langchain_openai import ChatOpenAI
@@ -173,8 +173,7 @@ def test_two_questions_in_one_span(
                 agent.invoke({"messages": said}, {"configurable": {"thread_id": "t"}})
     finally:
         tracing.uninstrument()
-    command("export", "traces", "-o", "turns.jsonl")
-    items = [record.item for record in spanlab.load(tmp_path / "turns.jsonl")]
+    items = stored(2)
     assert [(item.question, item.answer) for item in items] == [
         (asked[0], WRONG),
         (asked[1], "It is 330 m tall."),
@@ -199,19 +198,32 @@ def asks_of(message: dict[str, Any]) -> str:
 
 
 @pytest.fixture
-def runs(command: Callable[..., Any], tmp_path: Path) -> Callable[[], list[Any]]:
+def stored(command: Callable[..., Any], tmp_path: Path) -> Callable[[int], list[Item]]:
+    """Return the items once there are so many: a trace is stored when nothing more comes of it."""
+
+    def read(count: int) -> list[Item]:
+        items = list[Item]()
+        for _ in range(40):
+            time.sleep(0.5)
+            if "traces" in command("datasets").stdout:
+                command("export", "traces", "-o", "stored.jsonl")
+                items = [record.item for record in spanlab.load(tmp_path / "stored.jsonl")]
+                if len(items) == count:
+                    break
+        return items
+
+    return read
+
+
+@pytest.fixture
+def runs(stored: Callable[[int], list[Item]]) -> Callable[[], list[Any]]:
     """Return question, answer and passages of the items, once their traces are stored."""
 
     def read() -> list[Any]:
-        for _ in range(40):
-            time.sleep(0.5)
-            names = command("datasets").stdout
-            if "traces" in names:
-                command("export", "traces", "-o", "runs.jsonl")
-                items = [record.item for record in spanlab.load(tmp_path / "runs.jsonl")]
-                if len(items) == len(RUNS):
-                    break
-        told = {item.question: (item.answer, [p.text for p in item.passages]) for item in items}
+        told = {
+            item.question: (item.answer, [passage.text for passage in item.passages])
+            for item in stored(len(RUNS))
+        }
         return [(question, *told.get(question, ("", []))) for question in RUNS]
 
     return read

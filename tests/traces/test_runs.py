@@ -497,6 +497,16 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
         ],
         [item(BUILT)],
     ),
+    "a call that condenses the question to itself": (
+        [
+            row("chat", asked=json.dumps({"message": DESIGNED})),
+            call("condense", "chat", (1, 2), ("", f"Rephrase: {DESIGNED}"), wrote=DESIGNED),
+            row("search", "chat", (2, 3), kind="RETRIEVER", found=[FOUND[DESIGNED]]),
+            row("split", "chat", (3, 4), asked=json.dumps({"text": FOUND[DESIGNED]})),
+            call("answer", "chat", (4, 5), ("", FOUND[DESIGNED]), wrote=SAID[DESIGNED]),
+        ],
+        [TWO],
+    ),
     "turns of a chat": (
         [
             ALL,
