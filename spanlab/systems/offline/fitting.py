@@ -308,13 +308,15 @@ def _deal(answers: Sequence[_RatedAnswer]) -> list[int]:
 def gains(report: FitReport) -> bool:
     """Say whether a fit is worth using: the interval of the difference in IoU is above 0.
 
-    Or IoU is not lower, and the interval of the calibration error is below 0. In either case it
-    must not tell wrong answers from right ones clearly worse: marking nothing is no skill.
+    Or IoU is not lower, and the interval of the calibration error is below 0, or that of the AUROC
+    of answers above 0. It must not tell wrong answers from right ones clearly worse: marking
+    nothing is no skill.
     """
     iou, error, order = report.iou, report.calibration_error, report.auroc
     if order.high is not None and order.high < 0:
         return False
     if iou.low is not None and iou.low > 0:
         return True
-    is_lower = error.high is not None and error.high < 0
-    return is_lower and (iou.after or 0.0) >= (iou.before or 0.0)
+    is_calibrated = error.high is not None and error.high < 0
+    tells_apart = order.low is not None and order.low > 0
+    return (is_calibrated or tells_apart) and (iou.after or 0.0) >= (iou.before or 0.0)

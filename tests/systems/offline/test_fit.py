@@ -108,13 +108,17 @@ def test_figures_that_the_answers_do_not_define_are_none() -> None:
         ((0.4, 0.39, -0.05, 0.03), (0.2, 0.1, -0.15, -0.05), (None,) * 4, False),
         ((0.1, 0.5, 0.3, 0.5), (0.2, 0.1, -0.15, -0.05), (0.6, 0.5, -0.15, -0.05), False),
         ((0.1, 0.5, 0.3, 0.5), (0.2, 0.1, -0.15, -0.05), (0.6, 0.5, -0.15, 0.05), True),
+        ((0.4, 0.42, -0.1, 0.1), (0.1, 0.2, 0.05, 0.15), (0.6, 0.8, 0.05, 0.3), True),
+        ((0.4, 0.42, -0.1, 0.1), (0.1, 0.2, 0.05, 0.15), (0.6, 0.8, -0.05, 0.3), False),
+        ((0.4, 0.39, -0.1, 0.1), (0.1, 0.2, 0.05, 0.15), (0.6, 0.8, 0.05, 0.3), False),
     ],
     ids=[
         "iou is higher", "neither is sure", "as good, and calibrated", "worse, but calibrated",
         "by silence", "by silence, perhaps",
+        "tells answers apart", "perhaps tells them apart", "worse, but tells answers apart",
     ],
 )  # fmt: skip
-def test_a_fit_gains_by_iou_or_by_calibration_alone_but_not_by_silence(
+def test_a_fit_gains_by_iou_or_as_much_with_better_probabilities_but_not_by_silence(
     iou: tuple[float, ...],
     error: tuple[float, ...],
     order: tuple[float | None, ...],
