@@ -96,7 +96,7 @@ def test_the_measurement_s_sample_hides_suggestions_and_tells_the_rate_after_eac
     here.focus_rests()
     here.press("Enter")
     here.wait_for(second)
-    expect(line).to_contain_text("so far: .")
+    expect(line).to_contain_text("so far: 0.0 %")
     expect(here.page.locator(".sl mark")).to_have_count(0)
     here.settle()
     assert here.store.suggestions_seen(here.dataset) == {(first, REVIEWER): False}

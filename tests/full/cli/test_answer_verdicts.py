@@ -298,7 +298,7 @@ def test_a_gate_holds_verdicts_alone_to_a_rate(tmp_path: Path, spanlab: Run) -> 
     planned = spanlab("measure", "many", "--annotator", "gpt4")
     assert planned.returncode == 0, planned.stderr
     high = spanlab("gate", "many", "--max-rate", ".2")
-    assert high.returncode == 1 and "Future answers: .300" in high.stdout, high.stdout
+    assert high.returncode == 1 and "Future answers: 30.0 %" in high.stdout, high.stdout
     assert spanlab("gate", "many", "--max-rate", ".4", "--require-proof").returncode == 0
 
 

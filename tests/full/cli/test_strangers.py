@@ -62,7 +62,7 @@ def test_a_gate_before_any_review_says_once_that_there_is_none(spanlab: Run) -> 
     done = spanlab("gate", "bot", "--max-rate", ".1")
     assert done.returncode == 2
     assert done.stderr.lower().count("no reviews") == 1
-    assert "for ± .100" in done.stderr
+    assert "for ± 10 points" in done.stderr
 
 
 def test_a_frame_where_records_belong_is_told_how_it_becomes_records() -> None:
