@@ -104,6 +104,7 @@ def test_mlflow(mlflow_at: str, command: Command, annotated: Annotated, tmp_path
     from mlflow.entities import SpanType
 
     mlflow.set_tracking_uri(mlflow_at)
+    mlflow.set_experiment("rag")  # a test before may have set one that this server does not have
     with mlflow.start_span("rag", SpanType.CHAIN) as rag:
         rag.set_inputs({"question": ASKED})
         with mlflow.start_span("search", SpanType.RETRIEVER) as search:
