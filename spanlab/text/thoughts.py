@@ -75,7 +75,7 @@ def answer_after_thoughts(text: str) -> Extent:
 
     Reasoning is what certainly is: a text that begins with a tag, up to the tag that closes it, or
     what ends with such a tag alone on its line. An answer may speak of tags anywhere else. What
-    stands in ``<answer>`` behind reasoning is the answer.
+    stands in ``<answer>`` behind reasoning is the answer; tokens of a template at its end are not.
 
     Returns:
         Its place; an empty one at the end for reasoning that never ends, or is all there is; the
@@ -86,7 +86,10 @@ def answer_after_thoughts(text: str) -> Extent:
         return Extent(0, len(text))
     start = _behind_space(text, start)
     wrapped = _WRAPPED.fullmatch(text, start)
-    return Extent(*wrapped.span(1)) if wrapped else Extent(start, len(text))
+    if wrapped:
+        return Extent(*wrapped.span(1))
+    rest = text[max(start, len(text) - _LAST) :]
+    return Extent(start, len(text) - len(rest) + len(_TOKENS.sub("", rest)))
 
 
 def _behind_space(text: str, start: int) -> int:

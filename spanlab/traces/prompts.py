@@ -210,7 +210,10 @@ def _labels(prompt: str) -> list[re.Match[str]]:
     for label in labels:
         name = _name(label)
         if in_context and name and name not in own and name not in _SPEAKERS:
-            quoted = [] if label["answer"] else [*quoted, label]
+            if label["answer"]:
+                quoted = []
+            else:
+                quoted.append(label)
             continue
         kept += [*quoted, label]  # questions without an answer are the prompt's
         quoted, in_context = [], bool(label["context"])

@@ -27,6 +27,13 @@ TEXT = "It was 1901."
             TEXT,
             id="harmony",
         ),
+        pytest.param(
+            f"<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>"
+            f"{TEXT}<|return|>",
+            TEXT,
+            id="harmony with its last token",
+        ),
+        pytest.param(f"<think>a</think>{TEXT}<|im_end|>\n", TEXT, id="end of turn"),
         pytest.param("<|channel|>analysis<|message|>a", "", id="harmony, cut off"),
         pytest.param(f"<think>a {TEXT}", "", id="cut off"),
         pytest.param("<think>a</think>\n", "", id="nothing else"),

@@ -110,6 +110,8 @@ def test_a_long_prompt_is_read_in_a_time_that_grows_as_it_does() -> None:
     assert parts_of(f"{line}\n{'- ' * 10_000}\n\n{ASKED}").passages == ()
     examples = "Q: What is Bern?\nA: A city.\n" * 20_000
     assert parts_of(f"{examples}Context: {ONE}\nQ: {ASKED}") == ((ONE,), ASKED)
+    listed = "Q: What is Bern?\n" * 80_000  # and never answered
+    assert parts_of(f"Context:\n{listed}\nQuestion: {ASKED}").question == ASKED
     opened = "context: ---\n" * 40_000  # and never closed
     assert parts_of(f"{opened}\n{ASKED}").passages == ()
 
