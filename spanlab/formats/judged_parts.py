@@ -202,7 +202,8 @@ class JudgedParts:
         if is_missing(value):
             return None
         if not self.verdict.rules:
-            if self.kind == "tokens" and _TAG.fullmatch(str(value)):
+            tag = _TAG.fullmatch(str(value)) if self.kind == "tokens" else None
+            if tag and not self._may_be_entities(tag["kind"]):
                 return "supported" if value == "O" else "not-supported"
             nameless = self.kind == "claims" and self.verdict.criterion == "label"
             known = (OF_CLAIMS if nameless else VERDICTS).get(plain_word(value))
@@ -210,6 +211,11 @@ class JudgedParts:
                 return known
         wrong = self.verdict.meaning(value)
         return None if wrong is None else "not-supported" if wrong else "supported"
+
+    def _may_be_entities(self, kind: str | None) -> bool:
+        """Say whether tags of a kind may name entities: neither they nor the column say wrong."""
+        named = (kind, *words_of(self.verdict.name).split()) if kind else ()
+        return bool(named) and not any(map(_says_wrong, filter(None, named)))
 
     def knows(self, value: Any) -> bool:
         """Say whether a value is a verdict, or judges nothing."""
@@ -304,7 +310,8 @@ def judged_parts_in(
             unknown = [value for value in parts.verdict.values if not parts.knows(value)]
             if not unknown:
                 return parts, ""
-            if len(unknown) < len(parts.verdict.values):
+            are_tags = kind == "tokens" and all(_TAG.fullmatch(str(value)) for value in unknown)
+            if len(unknown) < len(parts.verdict.values) and not are_tags:
                 raise not_understood(parts.verdict.name, unknown)
             remark = (
                 f"{parts.verdict.name!r} ({named_values(unknown)}) may judge {kind}, and is kept "

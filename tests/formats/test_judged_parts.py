@@ -35,6 +35,7 @@ def _read(folder: Path, *rows: dict[str, Any], **options: Any) -> tuple[list[Rec
         pytest.param({"sentences": [{"text": ONE, "label": "claim"}]}, id="other classes"),
         pytest.param({"source_sentences": [{"text": "x", "label": "refuted"}]}, id="of a source"),
         pytest.param({"tokens": ["It", "was"], "ner_tags": ["O", "B-PER"]}, id="entities"),
+        pytest.param({"tokens": ["It", "was"], "tags": ["O", "B-PER"]}, id="perhaps of entities"),
     ],
 )
 def test_what_judges_no_answer_makes_no_annotation(tmp_path: Path, said: dict[str, Any]) -> None:
