@@ -31,6 +31,7 @@ from spanlab.schema import (
 )
 from spanlab.search.page_text import read_apart
 from spanlab.search.pages import web_pages
+from spanlab.text.thoughts import REASONING, UNJUDGED, without_thoughts
 
 LONGEST: Final = 400_000  # characters of an answer, and bytes of a text file
 _OFFLINE: Final = ("offline",)  # the detector that nothing has to be set for
@@ -77,7 +78,8 @@ def check_answer(item: Item, options: RunOptions, *, actor: Actor = OWNER) -> Ch
     annotation, spent = record.by(specs[0].signs), str(run.spent or "")
     if annotation is None or annotation.status is Status.FAILED:
         raise InputError(f"{specs[0].signs} failed: {annotation.note if annotation else spent}")
-    told = (*remarks_on(specs), annotation.note, spent, usage_in_words(run.usage))
+    aside = UNJUDGED if REASONING in item.meta else None
+    told = (*remarks_on(specs), aside, annotation.note, spent, usage_in_words(run.usage))
     return CheckedAnswer(record, annotation, tuple(filter(None, told)))
 
 
@@ -86,19 +88,23 @@ def answer_item(
 ) -> Item:
     """Return an answer as an item; passages without text are left out.
 
+    Reasoning in tags before the answer is kept in ``meta`` and not judged.
+
     Raises:
         UsageError: there is no answer.
-        InputError: the language is not a tag, or a text is too long.
+        InputError: the language is not a tag, a text is too long, or there is reasoning only.
     """
     if not answer.strip():
         raise UsageError("there is no answer to check")
+    said, thoughts = without_thoughts(answer)
     try:
         return Item(
             id="answer",
             lang=lang,
             question=storable(question),
-            answer=storable(answer),
+            answer=storable(said),
             passages=tuple(passage for passage in passages if passage.text.strip()),
+            meta=dict(thoughts),
         )
     except ValidationError as error:
         raise InputError(f"check: {problem(error)}") from None

@@ -15,9 +15,8 @@ from spanlab.formats.reader import NoAnswer
 from spanlab.output.figures import counted, named_ids
 from spanlab.schema import Annotation, Citation, Claim, Interval, Record, Span
 from spanlab.text.extents import Extent
-from spanlab.text.thoughts import answer_after_thoughts
+from spanlab.text.thoughts import REASONING, answer_after_thoughts
 
-_REASONING: Final = "reasoning"  # where it is kept in meta
 _NAMED: Final = 5  # ids that a remark names
 _Place = TypeVar("_Place", Span, Interval, Citation)
 
@@ -55,7 +54,7 @@ class ReasoningAside:
         if place.start == place.end:
             raise NoAnswer("the model's reasoning does not end in an answer", field="answer")
         self._n += 1
-        thoughts = {} if _REASONING in item.meta else {_REASONING: item.answer[: place.start]}
+        thoughts = {} if REASONING in item.meta else {REASONING: item.answer[: place.start]}
         update = {
             "answer": item.answer[place.start : place.end],
             "citations": citations,
@@ -68,7 +67,7 @@ class ReasoningAside:
         if self._n:
             options.on_warning(
                 f"{self._file}: the reasoning before the answers of {counted(self._n, 'item')} is "
-                f"not judged, and kept in meta as {_REASONING!r}"
+                f"not judged, and kept in meta as {REASONING!r}"
             )
         if self._whole:
             options.on_warning(

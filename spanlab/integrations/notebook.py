@@ -55,6 +55,7 @@ from spanlab.schema import (
     unique,
 )
 from spanlab.scoring.votes import Cleanup, vote_records
+from spanlab.text.thoughts import without_thoughts
 
 
 class HasPageContent(Protocol):
@@ -235,7 +236,8 @@ def detect(
     """Return what a detector says of one answer; it prints as text with its spans marked.
 
     Args:
-        answer: the text to check.
+        answer: the text to check. Reasoning in tags before it is not judged: places are those in
+            the result's ``answer``, which is without it.
         question: what was asked, if anything.
         passages: the evidence: texts, passages, dicts with text, title, url and date, or a
             framework's documents, which have ``page_content`` or ``text``.
@@ -249,12 +251,14 @@ def detect(
         BudgetError: the budget is used up.
         ConfigurationError: key, address or name of the model is wrong.
     """
+    said, thoughts = without_thoughts(answer)
     try:
         item = Item(
             id="answer",
             lang=lang,
             question=storable(question),
-            answer=storable(answer),
+            answer=storable(said),
+            meta=dict(thoughts),
             passages=passages_of(_plain(_plain_passages(passages)), "passages"),
         )
     except ValidationError as error:

@@ -7,9 +7,9 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Final, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from spanlab.base.errors import ModelError, NotOfferedError
+from spanlab.base.errors import InputError, ModelError, NotOfferedError
 from spanlab.base.fields import FrozenModel
 from spanlab.detection import Detector, DetectorSpec, build
 from spanlab.detection.entry import entry_of
@@ -31,6 +31,7 @@ from spanlab.schema import (
 from spanlab.scoring.spans import ItemScore, score_item
 from spanlab.search.base import PER_SEARCH, SearchQuery
 from spanlab.text.labels import ItemLabels, flatten, hard_of
+from spanlab.text.thoughts import REASONING, UNJUDGED, without_thoughts
 
 LONGEST: Final = 200_000  # characters of an answer or a passage
 _WHOLE: Final = "claims"  # the option that lets an answer be one claim
@@ -47,14 +48,25 @@ class SubmittedAnswer(FrozenModel):
     passages: Annotated[tuple[Passage, ...], Field(max_length=1_000)] = ()
     lang: Language = UNDETERMINED
 
+    @field_validator("answer")
+    @classmethod
+    def _is_not_reasoning_only(cls, answer: str) -> str:
+        try:
+            without_thoughts(answer)
+        except InputError as error:
+            raise ValueError(error.what) from None
+        return answer
+
     def item(self, item_id: str = "asked") -> Item:
-        """Return the answer as an item with that id."""
+        """Return the answer as an item with that id; reasoning before it is in ``meta``."""
+        answer, thoughts = without_thoughts(self.answer)
         return Item(
             id=item_id,
             lang=self.lang,
             question=self.question,
-            answer=self.answer,
+            answer=answer,
             passages=self.passages,
+            meta=dict(thoughts),
         )
 
 
@@ -200,14 +212,22 @@ class ServiceOffers:
 
 
 def reply_of(annotation: Annotation, item: Item) -> DetectionReply:
-    """Return a detector's annotation of an item as a reply."""
+    """Return a detector's annotation of an item as a reply, with places in what was sent."""
+    begin = len(str(item.meta.get(REASONING, "")))
+
+    def sent(span: Span) -> Span:
+        return span.model_copy(update={"start": span.start + begin, "end": span.end + begin})
+
     return DetectionReply(
         detector=annotation.annotator,
         status=annotation.status,
-        spans=annotation.spans,
-        claims=annotation.claims,
+        spans=tuple(map(sent, annotation.spans)),
+        claims=tuple(
+            claim.model_copy(update={"source": claim.source and sent(claim.source)})
+            for claim in annotation.claims
+        ),
         passages=item.passages,
-        note=annotation.note,
+        note=" ".join(filter(None, (UNJUDGED if begin else None, annotation.note))) or None,
     )
 
 

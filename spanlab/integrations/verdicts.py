@@ -52,7 +52,7 @@ def judge(
     )
     if annotation.status is not Status.DONE:
         raise SpanlabError(f"{annotation.annotator} could not check it: {annotation.note}")
-    share = length(hard_of(annotation)) / max(len(answer), 1)
+    share = length(hard_of(annotation)) / max(len(annotation.answer), 1)
     return Verdict(1 - share, _reason(annotation, share), spans_of(annotation))
 
 

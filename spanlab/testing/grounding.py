@@ -54,7 +54,7 @@ def assert_grounded(
         raise UngroundedError(
             f"{annotation.annotator} could not check it: {annotation.note}", annotation
         )
-    share = length(hard_of(annotation)) / max(len(answer), 1)
+    share = length(hard_of(annotation)) / max(len(annotation.answer), 1)
     if share > at_most:
         words = f"{annotation.annotator} marks {share:.1%} of the answer, more than {at_most:.1%}"
         raise UngroundedError(f"{words}: {annotation}", annotation)

@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from spanlab.base.errors import InputError
 from spanlab.text.extents import Extent
+
+UNJUDGED: Final = "The reasoning before the answer was not judged."
+REASONING: Final = "reasoning"  # where it is kept in an item's meta
 
 # DeepSeek, Qwen, GLM and many more; Seed; Mistral; Kimi; Cohere; Sky-T1; MedGemma.
 _NAMES = r"(?:seed:)?think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|analysis"
@@ -90,6 +94,20 @@ def answer_after_thoughts(text: str) -> Extent:
         return Extent(*wrapped.span(1))
     rest = text[max(start, len(text) - _LAST) :]
     return Extent(start, len(text) - len(rest) + len(_TOKENS.sub("", rest)))
+
+
+def without_thoughts(text: str) -> tuple[str, dict[str, str]]:
+    """Return an answer without reasoning in tags before it, and that reasoning for ``meta``.
+
+    Raises:
+        InputError: the reasoning does not end in an answer.
+    """
+    place = answer_after_thoughts(text)
+    if place == Extent(0, len(text)):
+        return text, {}
+    if place.start == place.end:
+        raise InputError("the model's reasoning does not end in an answer", field="answer")
+    return text[place.start : place.end], {REASONING: text[: place.start]}
 
 
 def _behind_space(text: str, start: int) -> int:

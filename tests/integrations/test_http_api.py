@@ -101,6 +101,20 @@ def test_spans_come_back_with_evidence_and_are_scored(client: TestClient) -> Non
     assert (refused.status_code, "has no 'Thx'" in refused.json()["error"]) == (422, True)
 
 
+def test_reasoning_before_an_answer_is_not_judged_and_places_are_those_of_what_was_sent(
+    client: TestClient,
+) -> None:
+    thoughts = "<think>Was it built in 1789? Or by Bob Miller in Rome?</think>\n\n"
+    plain = client.post("/v1/detections", json=ASKED).json()
+    said = client.post("/v1/detections", json={**ASKED, "answer": thoughts + ANSWER}).json()
+    moved = [(span["start"] - len(thoughts), span["text"]) for span in said["spans"]]
+    assert moved == [(span["start"], span["text"]) for span in plain["spans"]] != []
+    assert said["note"] == "The reasoning before the answer was not judged."
+    alone = client.post("/v1/detections", json={**ASKED, "answer": "<think>Was it 1789?"})
+    assert alone.status_code == 422
+    assert "reasoning does not end in an answer" in alone.text
+
+
 def test_long_work_is_a_job_that_outlives_the_server(store: Store) -> None:
     store.import_records("people's", [Record(item=Item(id="a", answer=ANSWER))])
     theirs = Jobs().submit(

@@ -23,6 +23,7 @@ import spanlab
 from spanlab.base.errors import SpanlabError, UsageError
 from spanlab.integrations.promptfoo_assertion import get_assert
 from spanlab.integrations.verdicts import judge
+from spanlab.testing import UngroundedError, assert_grounded
 
 pytestmark = pytest.mark.system("offline")
 
@@ -180,3 +181,10 @@ def test_a_scorer_of_inspect_reads_the_metadata_of_the_sample(
     state.metadata = {"docs": []}
     with pytest.raises(UsageError, match="sample s1: no metadata 'passages'; available: docs"):
         asyncio.run(score(state, None))
+
+
+def test_reasoning_before_an_answer_makes_no_share_of_it_smaller() -> None:
+    thoughts = f"<think>{'Was it 1789? ' * 100}</think>"
+    assert judge(thoughts + WRONG, [RIGHT], ASKED) == judge(WRONG, [RIGHT], ASKED)
+    with pytest.raises(UngroundedError, match="more than 10"):
+        assert_grounded(thoughts + WRONG, [RIGHT], question=ASKED)

@@ -62,6 +62,18 @@ def test_an_answer_from_standard_input_becomes_a_record_that_import_reads(
     assert spanlab("import", "checked.jsonl", "--dataset", "d").returncode == 0
 
 
+def test_reasoning_before_an_answer_is_not_judged_and_this_is_said(
+    spanlab: Run, passage: Path
+) -> None:
+    done = spanlab("check", f"<think>Was it in 1789?</think>\n\n{RIGHT}", "--passage", passage)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[:2] == [RIGHT, "Nothing is marked."]
+    assert "The reasoning before the answer was not judged." in done.stderr
+    done = spanlab("check", "<think>Was it in 1789?", "--passage", passage)
+    assert done.returncode == 1
+    assert "the model's reasoning does not end in an answer" in done.stderr
+
+
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[str]:
     """The files of this test, served to whoever asks; gives host and port."""
