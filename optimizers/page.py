@@ -37,7 +37,7 @@ from spanlab.jobs.panel import (
 )
 from spanlab.output.figures import counted, figure, money
 from spanlab.schema import DatasetSummary, Permission, SearchTrial
-from spanlab.ui.common import actor, choose_dataset, datasets_for, plain, store, title
+from spanlab.ui.common import actor, choose_dataset, datasets_for, plain, start_bar, store, title
 from spanlab.ui.dots import Chart, axis_of, scale_of
 from spanlab.ui.messages import errors_shown
 
@@ -62,7 +62,7 @@ def page() -> None:
         _draw_latest_job(latest)
     here = environment()
     filled = search_form(summary, here)
-    with st.container(border=True):
+    with start_bar():
         if here.problem:
             st.markdown("Optimisation needs a model: see above.")
             if started is not None:

@@ -23,12 +23,13 @@ from spanlab.jobs import Jobs, JobView
 from spanlab.jobs.panel import EVERY, job_actions, job_head
 from spanlab.schema import AnnotatorKind, Permission
 from spanlab.schema.datasets import DatasetSummary
-from spanlab.ui.common import actor, datasets_with, plain, store
+from spanlab.ui.common import actor, datasets_with, plain, start_bar, store
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.panels import Panel
 from spanlab.ui.session import pressed
 from spanlab.ui.tables import show_table
 
+_PLAY = ":material/play_arrow:"
 _LOOK_BACK = 200  # jobs among which benchmarks are looked for
 
 
@@ -105,8 +106,10 @@ def _ask(summary: DatasetSummary) -> None:
         models = ask_model(asking)
         costs = ", ".join(f"{name} {typical_cost(usable[name])}" for name in asking)
         st.caption(plain(f"Cost per answer: {costs}; baselines run each detector twice more."))
-    limit = st.number_input("Items per dataset", 1, None, 100, key="bench-items", width=200)
-    if pressed("Start", type="primary", icon=":material/play_arrow:", key="start-bench"):
+    with start_bar(), st.container(horizontal=True, vertical_alignment="bottom"):
+        limit = st.number_input("Items per dataset", 1, None, 100, key="bench-items", width=200)
+        is_pressed = pressed("Start", type="primary", icon=_PLAY, key="start-bench")
+    if is_pressed:
         with errors_shown("Nothing was started."):
             if not (names and chosen):
                 raise UsageError("choose a detector and a dataset")

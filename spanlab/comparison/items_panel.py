@@ -179,7 +179,7 @@ def item_list(summary: DatasetSummary, order: Order, lang: str | None) -> None:
         text_grid(
             [
                 {
-                    "Disagreement": row.disagreement,
+                    "Disagreement": None if (part := row.disagreement) is None else 100 * part,
                     "Lang": row.lang,
                     "Answer": row.answer,
                     "Item": row.item_id,
@@ -192,10 +192,10 @@ def item_list(summary: DatasetSummary, order: Order, lang: str | None) -> None:
         column_config={
             "Disagreement": st.column_config.ProgressColumn(
                 min_value=0.0,
-                max_value=1.0,
-                format="%.2f",
+                max_value=100.0,
+                format="%.0f %%",
                 width=110,
-                help="How much people and detectors disagree: 1 minus their mean pairwise IoU.",
+                help="How much people and detectors disagree: 100 % minus their mean pairwise IoU.",
             ),
             "Lang": st.column_config.TextColumn(width=50),
         },

@@ -106,31 +106,16 @@ def page() -> None:
         st.info("Choose whose annotations go into the file.", icon=":material/group:")
         return
     beginning = preview_of(summary, choice)
-    _offer_file(
-        summary,
-        _ExportRequest(summary.name, choice, seen_store(summary).sight(summary.name)),
-        ready=beginning is not None,
-    )
+    request = _ExportRequest(summary.name, choice, seen_store(summary).sight(summary.name))
+    _download(summary, request, place, ready=beginning is not None)
+    if (files := server_files()) is not None:
+        with st.expander("Write on the server", icon=":material/save:"):
+            _write(summary, request, files, ready=beginning is not None)
     leads = store().may(Permission.MANAGE, summary.version_of or summary.name)
     if beginning is not None and choice.format == REPORT and leads:
         draw_report_links(summary, choice)
     if beginning is not None:
         show_preview(summary, choice, beginning)
-
-
-def _offer_file(summary: DatasetSummary, request: _ExportRequest, *, ready: bool) -> None:
-    """Offer the file as a download and, where the server's files may be named, on the server."""
-    files = server_files()
-    if files is None:
-        _download(summary, request, ready=ready)
-        return
-    browser, server = st.tabs(
-        [":material/download: Download", ":material/save: Write on the server"]
-    )
-    with browser:
-        _download(summary, request, ready=ready)
-    with server:
-        _write(summary, request, files, ready=ready)
 
 
 def _ask_filters(summary: DatasetSummary) -> dict[str, Any]:
@@ -159,8 +144,9 @@ def _ask_format(summary: DatasetSummary, row: DeltaGenerator) -> dict[str, Any]:
         )
         lacking = [FORMATS[name].title for name in _KINDS[kind] if name in idle]
         listed = lacking and st.toggle(
-            f"Also {', '.join(lacking)} (the first items have nothing for it)",
+            "All formats",
             key=f"export-idle-{kind}",
+            help=f"The first items have nothing for {', '.join(lacking)}.",
         )
     names = [name for name in _KINDS[kind] if listed or name not in idle]
     if len(names) == 1:
@@ -232,11 +218,14 @@ def _describe_missing(annotator: AnnotatorSummary, n_items: int, plan: PlanProgr
     )
 
 
-def _download(summary: DatasetSummary, request: _ExportRequest, *, ready: bool) -> None:
+def _download(
+    summary: DatasetSummary, request: _ExportRequest, place: DeltaGenerator, *, ready: bool
+) -> None:
+    """Draw the button that makes the file, or that downloads it, in the head of the page."""
     file: _ExportFile | None = st.session_state.get(_READY)
     if file is None or file.request != request:
         st.session_state.pop(_READY, None)
-        if st.button(
+        if place.button(
             "Create file",
             type="primary",
             icon=":material/build:",
@@ -247,7 +236,7 @@ def _download(summary: DatasetSummary, request: _ExportRequest, *, ready: bool) 
                 st.session_state[_READY] = _make(summary, request)
                 st.rerun()
         return
-    st.download_button(
+    place.download_button(
         f"Download {plain(request.file_name)}",
         data=file.path.read_bytes,
         file_name=request.file_name,
@@ -257,7 +246,9 @@ def _download(summary: DatasetSummary, request: _ExportRequest, *, ready: bool) 
         on_click="ignore",
         key="download-export",
     )
-    st.caption(f"{counted(file.items, 'item')}, {_size(file.size)}.")
+    st.caption(
+        f"{plain(request.file_name)} is ready: {counted(file.items, 'item')}, {_size(file.size)}."
+    )
     if file.size > _LARGE and server_files() is not None:
         st.info("For a file of this size, writing it on the server is faster and needs no memory.")
     if st.button("Create again", icon=":material/refresh:", type="tertiary", key="remake-export"):

@@ -24,7 +24,16 @@ from spanlab.output.figures import counted
 from spanlab.output.wording import plan_in_words
 from spanlab.schema import UNDETERMINED, DatasetSummary, Permission
 from spanlab.schema.progress import PlanProgress
-from spanlab.ui.common import actor, datasets_with, link, plain, store, title
+from spanlab.ui.common import (
+    actor,
+    datasets_with,
+    has_page,
+    link,
+    plain,
+    store,
+    switch_page,
+    title,
+)
 from spanlab.ui.counts import add_assigned, counts_html
 from spanlab.ui.messages import errors_shown, progress, show_news, tell_after_rerun
 from spanlab.worklists.plans import plan_of
@@ -36,6 +45,7 @@ _STYLE = """<style>
 [class*="st-key-dataset-"] h3 { padding: 0; }
 [class*="st-key-dataset-"] [data-testid="stCaptionContainer"] p { margin: 0 0 .4rem; }
 </style>"""
+_OPENED = "spanlab.import-opened"  # the form that is open, by its round: a new one is closed
 _PER_PAGE = 5  # cards have a bounded height: no page is taller than three windows
 _LISTED = 20  # versions of a dataset, and datasets in the bin; the commands name all
 _LANGUAGES = 8  # named before the rest is summed up
@@ -48,7 +58,7 @@ def page() -> None:
     leads_all = actor().may(Permission.ADMINISTER)  # who alone makes datasets
     names = {summary.name for summary in summaries}
     datasets = [summary for summary in summaries if summary.version_of not in names]
-    title("Datasets")
+    place = title("Datasets")
     st.html(_STYLE)
     show_news()
     if not datasets and leads_all:
@@ -56,12 +66,13 @@ def page() -> None:
         _draw_bin()
         return
     if leads_all:
-        with st.expander(
-            "Import files",
-            icon=":material/upload_file:",
-            key=f"import-panel-{import_round()}",  # a new one is closed
-        ):
-            import_panel([summary.name for summary in datasets])
+        icon = ":material/upload_file:"
+        place.button(
+            "Import files", type="primary", icon=icon, key="import-files", on_click=_open_or_close
+        )
+        if st.session_state.get(_OPENED) == import_round():
+            with st.container(border=True):
+                import_panel([summary.name for summary in datasets])
     show_result()
     detections = latest_jobs("detect", datasets)
     for summary in _choose_page(datasets):
@@ -70,6 +81,11 @@ def page() -> None:
     if leads_all:
         _draw_bin()
     show_dialog({summary.name: summary for summary in datasets})
+
+
+def _open_or_close() -> None:
+    is_open = st.session_state.get(_OPENED) == import_round()
+    st.session_state[_OPENED] = None if is_open else import_round()
 
 
 def _first_steps() -> None:
@@ -178,33 +194,36 @@ def _draw_actions(summary: DatasetSummary) -> None:
     """Draw what can be done with a dataset; links look like the buttons beside them."""
     name = summary.name
     link("review", "Review", icon=":material/edit_note:", dataset=name)
-    link("campaign", "Campaign", icon=":material/groups:", dataset=name)
-    link("compare", "Compare", icon=":material/compare_arrows:", dataset=name)
-    link("export", "Export", icon=":material/download:", dataset=name)
     leads_all = actor().may(Permission.ADMINISTER)
-    for action in ("detect", *_ON_ANNOTATORS) if leads_all else _ON_ANNOTATORS:
-        if st.button(
-            ACTIONS[action].label,
-            icon=ACTIONS[action].icon,
-            key=f"{action}-{name}",
-            disabled=action in _ON_ANNOTATORS and not summary.annotators,
-        ):
-            ask(action, name)
+    if leads_all and st.button(
+        ACTIONS["detect"].label, icon=ACTIONS["detect"].icon, key=f"detect-{name}"
+    ):
+        ask("detect", name)
+    lacking = {"detect"} if leads_all else {"detect", "duplicate"}
+    if not summary.annotators:
+        lacking |= {"vote", "annotators"}
     chosen_action = st.menu_button(
         "More",
-        [action for action in _MORE if leads_all or action != "duplicate"],
+        [*filter(has_page, _PAGES), *(action for action in ACTIONS if action not in lacking)],
         format_func=_action_title,
         key=f"more-{name}",
     )
-    if chosen_action:
+    if chosen_action in _PAGES:
+        switch_page(chosen_action, name)
+    elif chosen_action:
         ask(chosen_action, name)
 
 
-_ON_ANNOTATORS = ("vote", "annotators")
-_MORE = ("rename", "duplicate", "snapshot", "delete")
+_PAGES = {
+    "campaign": ":material/groups:",
+    "compare": ":material/compare_arrows:",
+    "export": ":material/download:",
+}
 
 
 def _action_title(action: str) -> str:
+    if action in _PAGES:
+        return f"{_PAGES[action]} {action.capitalize()}"
     label = ACTIONS[action].label
     return f"{ACTIONS[action].icon} {f':red[{label}]' if action == 'delete' else label}"
 

@@ -36,6 +36,7 @@ from spanlab.ui.common import (
     datasets_for,
     link,
     plain,
+    start_bar,
     store,
     title,
 )
@@ -66,20 +67,8 @@ def page() -> None:
     for name in filter(learns, filled["detectors"]):
         draw_fit(summary, name)
     item = _ask_only_item(summary)
-    st.html(_BAR)
-    with st.container(border=True, key="detect-bar"):
+    with start_bar():
         _draw_start(summary, {**filled, "items": (item,) if item else ()}, started)
-
-
-# What a run costs and its button stay in view, whatever is open above them. What is started here
-# is drawn in the bar, too, which scrolls once it is half of the window.
-_BAR = """<style>
-:has(> .st-key-detect-bar) { position: sticky; bottom: 0; z-index: 9;
-  background: light-dark(#fff, #171614); }
-.st-key-detect-bar { max-height: 50vh; overflow-y: auto; }
-.st-key-detect-bar [data-testid="stMetricValue"] { font-size: 1.15rem; }
-.st-key-detect-bar [data-testid="stMetricLabel"] { min-height: 0; }
-</style>"""
 
 
 def _ask_only_item(summary: DatasetSummary) -> str | None:

@@ -8,7 +8,7 @@ from spanlab.base.errors import UsageError
 from spanlab.measure.gating import GateCheck, GateResult, GateSubject
 from spanlab.measure.rate_tally import rates
 from spanlab.measure.rates import ALL
-from spanlab.output.figures import figure
+from spanlab.output.figures import percent
 from spanlab.output.tables import MeanInterval
 from spanlab.storage import Store
 
@@ -46,5 +46,5 @@ def _checks(
         below, above = interval.high < limit, interval.low > limit
         side = "below" if below else "above" if above else ""
         why = f"significantly {side}" if side else "neither significantly above nor below"
-        title = f"citation {name} at least {figure(limit)}"
+        title = f"citation {name} at least {percent(limit)}"
         yield GateCheck(title, found=interval, limit=limit, passed=not below, why=why)

@@ -15,11 +15,13 @@ from spanlab.base.errors import UsageError
 from spanlab.base.redaction import visible
 from spanlab.measure.powered import difference_interval, paired_interval
 from spanlab.measure.sample import MeasuredItems, check_plan, interval_of, read_measured, shown_rate
-from spanlab.output.figures import figure
+from spanlab.output.figures import percent
 from spanlab.output.tables import (
+    Cell,
     Column,
     MeanInterval,
     ResultTable,
+    Unit,
     column_of,
     figures_of,
     table_of,
@@ -122,13 +124,22 @@ _SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 
 @dataclass(frozen=True)
 class GateCheck:
-    """One condition: what was measured, what is allowed, whether it passed, and why."""
+    """One condition: what was measured, what is allowed, whether it passed, and why.
+
+    What was measured is a share, or points: the difference of two.
+    """
 
     name: str
     found: MeanInterval
     limit: float
     passed: bool
     why: str
+    unit: Unit = "share"
+
+    def written(self, cell: Cell) -> str:
+        """Return what was measured, or the limit, in the check's unit."""
+        text = write_cell(cell, Column(key="cell", title="", unit=self.unit))
+        return f"{text} points" if self.unit == "points" else text
 
 
 @dataclass(frozen=True)
@@ -151,8 +162,8 @@ class GateResult:
             f"Gate of {self.dataset}: {'passed' if self.passed else 'failed'}",
             self.checks,
             (column_of("text", "Check"), lambda check: check.name),
-            (column_of("score", "Found"), lambda check: shown_rate(check.found)),
-            (column_of("score", "Limit"), lambda check: check.limit),
+            (column_of("text", "Found"), lambda check: check.written(shown_rate(check.found))),
+            (column_of("text", "Limit"), lambda check: check.written(check.limit)),
             (column_of("text", "Result"), lambda check: "passed" if check.passed else "failed"),
             (column_of("text", "Why"), lambda check: check.why),
             remarks=(self.state,),
@@ -254,7 +265,7 @@ def _check_level(rate: MeanInterval, limit: float, *, require_proof: bool) -> Ga
     side = "above" if above else "below" if below else ""
     why = f"significantly {side}" if side else "neither significantly above nor below"
     passed = below if require_proof else not above
-    name = f"rate at most {figure(limit)}"
+    name = f"rate at most {percent(limit)}"
     return GateCheck(name, found=rate, limit=limit, passed=passed, why=why + _about(rate))
 
 
@@ -281,7 +292,10 @@ def check_change(new: MeasuredSide, old: MeasuredSide, against: str) -> GateChec
     shown = "shown to be higher" if worse else "not shown to be higher"
     why = f"{shown} for future answers, {change.how}"
     name = f"no higher than {against}"
-    return GateCheck(name, found=change.difference, limit=0.0, passed=not worse, why=why)
+    passed = not worse
+    return GateCheck(
+        name, found=change.difference, limit=0.0, passed=passed, why=why, unit="points"
+    )
 
 
 def write_reports(result: GateResult, junit: Path | None) -> None:
@@ -322,8 +336,7 @@ def _markdown(result: GateResult, checks: Sequence[GateCheck]) -> Iterable[str]:
 
 
 def _sentence(check: GateCheck) -> str:
-    found = write_cell(shown_rate(check.found), Column(key="found", title="Found", unit="score"))
-    return f"{found}: {check.why}"
+    return f"{check.written(shown_rate(check.found))}: {check.why}"
 
 
 def _cell(text: str) -> str:

@@ -167,7 +167,7 @@ class Measurement:
             self.pairs,
             (column_of("text", "Value"), lambda pair: pair[0]),
             (column_of("text", "minus"), lambda pair: pair[1]),
-            (column_of("difference", "Difference"), lambda pair: pair[2].difference),
+            (column_of("points", "Difference (points)"), lambda pair: pair[2].difference),
             (column_of("text", "Compared", "how"), lambda pair: pair[2].how),
             remarks=(all_hold,) if len(self.pairs) > 1 else (),
         )

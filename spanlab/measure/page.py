@@ -6,6 +6,7 @@ import json
 from typing import Any, Final
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from spanlab.measure.certificate_html import certificate_html
 from spanlab.measure.certificates import (
@@ -69,11 +70,15 @@ def page() -> None:
         if plan is not None:
             result = measured(summary, plan, store())
             _draw_state(result)
+    detectors = list(_measurable_once(summary.name, fingerprint_of(summary, store()), store()))
+    if detectors and plan is None:  # first what the page is for
+        _draw_plan(summary, detectors, place)
     with errors_shown():
         _draw_rates(summary, result)
         if result is not None and result.rate.finite is not None:
             _draw_details(summary, result)
-    detectors = list(_measurable_once(summary.name, fingerprint_of(summary, store()), store()))
+    if detectors and plan is not None:
+        _draw_plan(summary, detectors, place)
     if not detectors:
         st.info(
             "A measurement needs the marks of a detector and a few reviews. No detector has "
@@ -81,10 +86,14 @@ def page() -> None:
             icon=":material/straighten:",
         )
         link("detect", "Run a detector", icon=":material/manage_search:", dataset=summary.name)
-        return
+
+
+def _draw_plan(summary: DatasetSummary, detectors: list[str], place: DeltaGenerator) -> None:
+    """Draw what is asked of a plan; its first one is stored by a button in the head."""
     with errors_shown():
-        st.header("Another plan" if plan else "Plan the measurement", anchor=False)
-        _offer_plan(summary, _ask(summary, detectors))
+        has_plan = summary.settings.measurement is not None
+        st.header("Another plan" if has_plan else "Plan the measurement", anchor=False)
+        _offer_plan(summary, _ask(summary, detectors), place)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -193,7 +202,7 @@ def _ask_more(
     }
 
 
-def _offer_plan(summary: DatasetSummary, plan: MeasurementPlan) -> None:
+def _offer_plan(summary: DatasetSummary, plan: MeasurementPlan, place: DeltaGenerator) -> None:
     """Say how many reviews a plan takes, and store it on request; another one is asked about."""
     stored_plan = summary.settings.measurement
     measurement = measured(summary, plan, store())
@@ -210,7 +219,7 @@ def _offer_plan(summary: DatasetSummary, plan: MeasurementPlan) -> None:
     if plan == stored_plan:
         st.caption("This is the plan.")
     elif stored_plan is None:
-        if st.button("Plan this measurement", type="primary", key="measure-plan"):
+        if place.button("Plan this measurement", type="primary", key="measure-plan"):
             _store(summary.name, plan)
     elif st.session_state.get(_REPLACING) != summary.name:
         if st.button("Replace the plan…", key="measure-replace"):

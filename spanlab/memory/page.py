@@ -212,7 +212,7 @@ def _export(scope: str) -> None:
 
 def _clear(scope: str, size: int) -> None:
     with st.popover("Clear…", icon=":material/delete:", width="content"):
-        whose = f"scope {scope}" if scope else "scope of everybody"
+        whose = f"scope {scope}" if scope else "shared memory"
         st.warning(
             f"Deletes the {counted(size, 'passage')} in the {plain(whose)} and the tools' answers "
             "that are stored there. This cannot be undone.",

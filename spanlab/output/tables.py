@@ -30,7 +30,7 @@ ONE_ITEM: Final = "No interval: only one item."
 MISSING: Final = "–"
 _UNBOUNDED: Final = 1_000_000  # columns: what is piped is never folded
 _RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
-Unit = Literal["text", "count", "share", "score", "difference", "p", "seconds", "dollars"]
+Unit = Literal["text", "count", "share", "score", "difference", "points", "p", "seconds", "dollars"]
 
 
 class MeanInterval(FrozenModel):
@@ -52,7 +52,7 @@ class Column(FrozenModel):
         key: what programs call it.
         title: what people read above it; no two columns of a table have the same.
         unit: how its cells are written: a share is in [0, 1] and written in per cent, a score is
-            in [-1, 1], a difference is one with its sign.
+            in [-1, 1], a difference is one with its sign; points are a difference of shares.
         digits: decimals of scores, differences and seconds, and of counts that are no integers.
         about: what it means, in a sentence.
     """
@@ -346,6 +346,7 @@ def _figure_in(value: float, column: Column) -> str:
         "share": percent,
         "score": lambda number: figure(number, column.digits),
         "difference": lambda number: figure(number, column.digits, signed=True),
+        "points": lambda number: f"{100 * number:+z.1f}",
         "p": lambda number: figure(number) if number >= 0.001 else "< .001",
         "seconds": lambda number: _seconds(number, column.digits),
         "dollars": money,

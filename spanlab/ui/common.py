@@ -61,6 +61,13 @@ _STYLE = """<style>
 button[data-testid^="stBaseButton-primary"], [data-tag] span { color: light-dark(#fff, #0e1117); }
 button[data-testid^="stBaseButton-primary"] kbd {
     color: inherit !important; opacity: 1 !important; }
+/* What a job costs and its button stay in view, whatever is open above them. What is started here
+   is drawn in the bar, too, which scrolls once it is half of the window. */
+:has(> .st-key-start-bar) { position: sticky; bottom: 0; z-index: 9;
+    background: light-dark(#fff, #171614); }
+.st-key-start-bar { max-height: 50vh; overflow-y: auto; }
+.st-key-start-bar [data-testid="stMetricValue"] { font-size: 1.15rem; }
+.st-key-start-bar [data-testid="stMetricLabel"] { min-height: 0; }
 </style>"""
 
 
@@ -145,6 +152,11 @@ def head(text: str, about: str, topic: str) -> DeltaGenerator:
         page_link("guide", "Guide", icon=":material/menu_book:", topic=topic)
         _draw_steps(text)
     return place
+
+
+def start_bar() -> DeltaGenerator:
+    """Return the bar at the window's lower edge, for what a job costs and the button for it."""
+    return st.container(border=True, key="start-bar")
 
 
 def editor_head() -> DeltaGenerator:

@@ -75,10 +75,10 @@ def test_the_most_disagreed_item_comes_first(open_page: OpenPage, mine: Store) -
     """Agreement is part of the app, down to the item."""
     app = open_page("compare")
     assert list(app.dataframe[0].value["Item"]) == ["apart", "same"]
-    assert list(app.dataframe[0].value["Disagreement"]) == [1.0, 0.0]
+    assert list(app.dataframe[0].value["Disagreement"]) == [100.0, 0.0]
     texts = [text.value.replace("\\", "") for text in (*app.caption, *app.markdown)]
     assert any("apart · fr" in text for text in texts)
-    assert any("Disagreement: people 1.00 (0: all mark the same" in text for text in texts)
+    assert any("Disagreement: people 100 % (0 %: all mark the same" in text for text in texts)
 
 
 def test_each_annotator_shows_the_same_answer_with_its_own_marks(

@@ -158,7 +158,7 @@ def test_the_command_gate_takes_limits_of_citations(store: Store, tmp_path: Path
     done = run_here(["gate", "d", "--min-citation-precision", "0.9", "--json"], tmp_path, environ)
     assert done.returncode == 1, done.stderr
     (check,) = json.loads(done.stdout)["checks"]
-    assert (check["name"], check["passed"]) == ("citation precision at least .900", False)
+    assert (check["name"], check["passed"]) == ("citation precision at least 90.0 %", False)
     asked = ["gate", "d", "--min-citation-precision", ".4", "--max-rate", ".5"]
     both = run_here(asked, tmp_path, environ)
     assert both.returncode != 0

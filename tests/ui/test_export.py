@@ -270,7 +270,8 @@ def test_forms_that_the_data_have_nothing_for_are_offered_on_request(
     formats = app.radio(key="export-format-Labels")
     assert "Claims as CSV" not in formats.options
     (toggle,) = app.toggle
-    assert toggle.label == "Also Claims as CSV (the first items have nothing for it)"
+    assert toggle.label == "All formats"
+    assert toggle.help == "The first items have nothing for Claims as CSV."
     toggle.set_value(True).run()
     assert "Claims as CSV" in app.radio(key="export-format-Labels").options
     claim = Claim(text="She was born in Paris.", verdict="refuted")
@@ -282,6 +283,5 @@ def test_forms_that_the_data_have_nothing_for_are_offered_on_request(
     assert not app.toggle
     app.segmented_control(key="export-kind").set_value("A task's form").run()
     assert app.radio[0].options == ["Mu-SHROOM", "AVeriTeC"]
-    assert [toggle.label.partition(" (")[0] for toggle in app.toggle] == [
-        "Also Verifier training data"
-    ]
+    (toggle,) = app.toggle
+    assert toggle.help == "The first items have nothing for Verifier training data."

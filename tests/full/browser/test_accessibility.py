@@ -172,7 +172,7 @@ def _dialogs(page: Page, name: str) -> dict[str, list[list[str]]]:
         find.press("Enter")
     card = page.locator(f".st-key-dataset-{name}")
     for action in ("Detect…", "Vote…", "Annotators…", "Delete…"):
-        if action != "Delete…":
+        if action == "Detect…":
             card.get_by_role("button", name=action).click()
         else:
             card.get_by_role("button", name="More").click()

@@ -218,19 +218,25 @@ def test_hostile_texts_run_nothing_on_any_page(visit: Callable[..., Page], store
         assert page.locator("img[onerror]").count() == 0
 
 
-def test_what_a_campaign_needs_next_can_be_saved_without_scrolling(
-    visit: Callable[..., Page], dataset: str, page: Page
+_DONE_HERE = {
+    "campaign": "Save",
+    "datasets": "Import files",
+    "detect": "Start",
+    "export": "Create file",
+    "compare?view=Bench": "Start",
+}
+
+
+@pytest.mark.parametrize("path", _DONE_HERE)
+def test_what_a_page_is_there_to_do_can_be_done_without_scrolling(
+    visit: Callable[..., Page], dataset: str, page: Page, path: str
 ) -> None:
-    before = page.viewport_size
-    page.set_viewport_size({"width": 1600, "height": 720})
-    try:
-        visit("campaign", dataset=dataset)
-        expect(page.get_by_text("Next: set the review plan.")).to_be_visible(timeout=WAIT)
-        save = page.get_by_role("button", name="Save", exact=True).filter(visible=True)
-        expect(save).to_be_in_viewport(ratio=1)
-    finally:
-        if before:
-            page.set_viewport_size(before)
+    page.set_viewport_size({"width": 1280, "height": 720})
+    path, _, view = path.partition("?view=")
+    visit(path, dataset=dataset, **({"view": view} if view else {}))
+    name = _DONE_HERE[f"{path}?view={view}" if view else path]
+    button = page.get_by_role("button", name=re.compile(f"{name}$"))
+    expect(button.filter(visible=True)).to_be_in_viewport(ratio=1, timeout=WAIT)
 
 
 def test_progress_is_on_campaign_and_the_address_of_1_0_leads_there(

@@ -34,7 +34,15 @@ def lines(*records: dict[str, Any]) -> bytes:
     return "".join(f"{json.dumps(record)}\n" for record in records).encode()
 
 
+def opened(app: AppTest) -> AppTest:
+    """With the form for files, which is open where there is no dataset yet."""
+    if not app.file_uploader:
+        app.button(key="import-files").click().run()
+    return app
+
+
 def upload(app: AppTest, content: bytes, name: str = "answers.jsonl") -> AppTest:
+    opened(app)
     app.file_uploader(key="import-files-0").upload(name, content).run()
     return app
 
@@ -112,7 +120,7 @@ def test_a_file_in_another_encoding_opens_the_fold_where_its_encoding_is_chosen(
     app.button(key="import").click().run()
     (record,) = store.records("umlauts")
     assert record.item.answer == "In Köln."
-    assert not app.file_uploader[0].value
+    assert not opened(app).file_uploader[0].value
 
 
 def test_a_recipe_beside_files_says_how_they_are_read(open_page: OpenPage, store: Store) -> None:
@@ -410,7 +418,7 @@ def test_predictions_are_joined_to_a_dataset_s_items(open_page: OpenPage, store:
     store.import_records("mine", [Record(item=Item(id="a", lang="en", answer=ANSWER))])
     span = {"start": 24, "end": 29, "prob": 0.9}
     made = [{"id": name, "soft_labels": [span], "hard_labels": [[24, 29]]} for name in "ab"]
-    app = open_page("datasets")
+    app = opened(open_page("datasets"))
     app.radio(key="import-kind-0").set_value("Predictions").run()
     upload(app, lines(*made), "preds.jsonl")
     app.text_input(key="spanlab.import-0.system").input("my-system").run()
@@ -425,7 +433,7 @@ def test_predictions_are_joined_to_a_dataset_s_items(open_page: OpenPage, store:
 def test_a_person_s_marks_stay_a_person_s(open_page: OpenPage, store: Store) -> None:
     store.import_records("mine", [Record(item=Item(id="a", lang="en", answer=ANSWER))])
     made = {"id": "a", "soft_labels": [{"start": 24, "end": 29, "prob": 1}]}
-    app = open_page("datasets")
+    app = opened(open_page("datasets"))
     app.radio(key="import-kind-0").set_value("Predictions").run()
     upload(app, lines(made), "ben.jsonl")
     app.segmented_control(key="import-annotator-kind-0").set_value(AnnotatorKind.PERSON).run()
@@ -439,7 +447,7 @@ def test_annotations_from_elsewhere_are_joined(open_page: OpenPage, store: Store
     store.import_records("mine", [Record(item=Item(id="a", lang="en", answer=ANSWER))])
     span = {"start": 24, "end": 29, "text": "Paris"}
     ben = {"annotator": "Ben", "kind": "person", "status": "done", "spans": [span]}
-    app = open_page("datasets")
+    app = opened(open_page("datasets"))
     app.radio(key="import-kind-0").set_value("Annotations").run()
     upload(app, lines(item("a", annotations=[ben]), item("b", annotations=[ben])), "ben.jsonl")
     app.button(key="import").click().run()
@@ -539,7 +547,7 @@ def submit(app: AppTest, label: str) -> AppTest:
 
 def test_a_vote_of_chosen_annotators_is_stored(open_page: OpenPage, store: Store) -> None:
     annotated(store)
-    app = open_page("datasets").button(key="vote-mine").click().run()
+    app = ask(open_page, "vote")
     assert app.pills(key="spanlab.chosen.vote-mine.person.0").value == ["Ann"]
     app.text_input[-1].input("majority")
     submit(app, "Vote")
@@ -549,7 +557,7 @@ def test_a_vote_of_chosen_annotators_is_stored(open_page: OpenPage, store: Store
 
 def test_a_vote_cannot_vote_for_itself(open_page: OpenPage, store: Store) -> None:
     annotated(store)
-    app = open_page("datasets").button(key="vote-mine").click().run()
+    app = ask(open_page, "vote")
     app.text_input[-1].input("Ann")
     submit(app, "Vote")
     assert "cannot be one of its own voters" in app.error[0].value
@@ -629,7 +637,7 @@ def test_many_datasets_are_searched(open_page: OpenPage, store: Store, count: in
 
 
 def edit(open_page: OpenPage, annotator: str, act: str) -> AppTest:
-    app = open_page("datasets").button(key="annotators-mine").click().run()
+    app = ask(open_page, "annotators")
     (choice,) = [box for box in app.selectbox if box.label == "Annotator"]
     assert choice.value is None
     choice.select_index([name.split(" (")[0] for name in choice.options].index(annotator)).run()
