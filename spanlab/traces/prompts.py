@@ -65,12 +65,17 @@ def parts_of(prompt: str, returned: Iterable[str] = (), *, asks: bool = True) ->
     return PromptParts(tuple(section.text for section in sections), question)
 
 
-def last_round(prompt: str) -> str:
-    """Return a prompt without the examples, or the turns of a chat, that its question is behind."""
+def last_round(prompt: str, *, asks: bool = True) -> str:
+    """Return a prompt without the examples, or the turns of a chat, that its question is behind.
+
+    One that asks nothing, as the message before a user's, may end with what was said in a chat.
+    """
     labels = _labels(prompt)
     filled = [n for n, label in enumerate(labels) if _text_behind(prompt, label)]
     asked = [n for n in filled if labels[n]["question"]]
     said = [n for n in filled if labels[n]["answer"] and asked and asked[0] < n < asked[-1]]
+    if asked and not asks and _name(labels[asked[-1]]) in _SPEAKERS:
+        said += [n for n in filled if labels[n]["answer"] and asked[-1] < n]
     if not said:
         return prompt
     head = prompt[: labels[asked[0]].start()]
@@ -198,18 +203,24 @@ def _labels(prompt: str) -> list[re.Match[str]]:
     """Return the names that have a colon behind them, or are a line's heading.
 
     Questions with answers in a context, as an FAQ has them, are no names of the prompt if these are
-    others.
+    others, or if the context begins with them.
     """
     labels = [
         match
         for match in _LABEL.finditer(prompt)
         if match["colon"] or (match["mark"].strip() and match[0].endswith("\n"))
     ]
-    own = _own_names(labels)
+    asked = max((n for n, label in enumerate(labels) if label["question"]), default=len(labels))
+    own = {_name(label) for label in _own(labels[asked:])}
     kept, quoted, in_context = list[re.Match[str]](), list[re.Match[str]](), False
-    for label in labels:
+    begins = False  # whether a context begins with a question
+    for number, label in enumerate(labels):
         name = _name(label)
-        if in_context and name and name not in own and name not in _SPEAKERS:
+        before = labels[number - 1] if number else label
+        if label["question"] and before["context"]:
+            begins = number < asked and not prompt[before.end() : label.start()].strip()
+        is_own = name in own and not (begins and number < asked)
+        if in_context and name and not is_own and name not in _SPEAKERS:
             if label["answer"]:
                 quoted = []
             else:
@@ -220,11 +231,9 @@ def _labels(prompt: str) -> list[re.Match[str]]:
     return kept + quoted
 
 
-def _own_names(labels: Sequence[re.Match[str]]) -> set[str]:
-    """Return the names of a prompt's own question, which is its last, and of the answer to it."""
-    asked = max((n for n, label in enumerate(labels) if label["question"]), default=len(labels))
-    answers = [label for label in labels[asked:] if label["answer"]]
-    return {_name(label) for label in (*labels[asked : asked + 1], *answers[:1])}
+def _own(labels: Sequence[re.Match[str]]) -> list[re.Match[str]]:
+    """Return a prompt's own question, which is its last, and the name of the answer to it."""
+    return [*labels[:1], *[label for label in labels if label["answer"]][:1]]
 
 
 def _name(label: re.Match[str]) -> str:
@@ -292,7 +301,8 @@ _LABEL: Final = re.compile(
 _NUMBERED: Final = re.compile(
     rf"^[ \t]*[#*-]*[ \t]*(?:(?:{_CONTEXT})?[ \t]*[\[【](?P<named>{_CONTEXT})?[_ \t]*#?"
     rf"(?P<bracket>\d{{1,3}})[\]】]|"
-    rf"(?:{_CONTEXT})[ \t]*#?(?P<word>\d{{1,3}}\b|[A-Z](?=[:\uff1a]))|\(?(?P<plain>\d{{1,3}})[.)])"
+    rf"(?:{_CONTEXT})[ \t]*#?(?P<word>\d{{1,3}}\b(?! +(?-i:[a-z]))|[A-Z](?=[:\uff1a]))|"
+    r"\(?(?P<plain>\d{1,3})[.)])"
     r"(?:[ \t]*\(Title:[^\n]*?\))?[*]*[ \t]*[:\uff1a]?[*]*[ \t]*\n?",
     re.IGNORECASE | re.MULTILINE,
 )

@@ -119,6 +119,12 @@ def _are_alike(one: str, other: str) -> bool:
     return short == long or (len(short) >= _START and short in long)
 
 
+def _goes_on(one: str, other: str) -> bool:
+    """Say whether a question begins with another, and asks more behind it on the same line."""
+    short, long = sorted((_core(one), _core(other)), key=len)
+    return long.startswith(short) and long[len(short) :].partition("\n")[0].strip() != ""
+
+
 def _core(question: str) -> str:
     """Return what a prompt asks, without what is around it."""
     return (parts_of(question).question or question).strip()
@@ -224,11 +230,17 @@ class _Links:
                     self._note_gift(answer, name, self._parts[other].span)
 
     def _are_repeated(self, one: _Part, other: _Part) -> bool:
-        """Say whether two parts are runs of one function, or in spans that are."""
+        """Say whether two parts are runs of one function, or in spans that are, or turns."""
         if one.is_whole or other.is_whole:
             return one.is_whole and _have_one_name(one, other)
-        later = max(one, other, key=lambda part: part.span["start"])
-        if any(message.role in RESULTS for message in self._trace.news(later.span)):
+        earlier, later = sorted((one, other), key=lambda part: part.span["start"])
+        news = self._trace.news(later.span)
+        turns = self._trace.messages(later.span, read=True)
+        if _goes_on(one.question, other.question) or any(
+            turn.text in earlier.answers and turn not in news for turn in turns
+        ):
+            return True
+        if any(message.role in RESULTS for message in news):
             return False  # an agent's next step
         paths = self._trace.path(one.span), self._trace.path(other.span)
         apart = _n_common(self._trace, one.span, other.span)

@@ -492,9 +492,9 @@ NAMES: Final = {
         "ai.usage.completionTokens usage.output usageDetails.output metrics.output_tokens "
         "mlflow.chat.tokenUsage.output_tokens",
         "cost": "llm.cost.total gen_ai.usage.cost mlflow.llm.cost.total_cost",
-        "question": "question query query_str user_input user_msg new_message message input inputs "
-        "prompt q content text query_bundle messages contents task value kwargs args data "
-        "retriever",
+        "question": "question query query_str user_input user_prompt user_msg new_message message "
+        "input inputs prompt q content text query_bundle messages contents task value kwargs args "
+        "data retriever",
         "answer": "raw answer output response result text content generation messages replies "
         "outputs value",
         "list": "documents outputs output passages contexts results result chunks nodes context",

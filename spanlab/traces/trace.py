@@ -50,8 +50,10 @@ _INSTRUCTED: Final = re.compile(
 
 # What programs ask a model about a chat behind its last turn.
 _AFTERWARDS: Final = re.compile(
-    r"\W*(?:task:?\s*)?(?:please )?(?:suggest|generate|write|create|give)\b.{0,60}"
-    r"\b(?:follow-?up questions|(?:title|tags|headline)\b.{0,60}\b(?:chat|conversation))",
+    r"\W*(?:task:?\s*)?(?:please |progressively )?"
+    r"(?:(?:suggest|generate|write|create|give)\b.{0,60}"
+    r"\b(?:follow-?up questions|(?:title|tags|headline|summary)\b.{0,60}\b(?:chat|conversation))"
+    r"|summari[sz]e\b.{0,60}\b(?:chat|conversation))",
     re.IGNORECASE,
 )
 
@@ -115,8 +117,10 @@ class Trace:
 
     def given(self, span: Span) -> Iterator[str]:
         """Yield the texts that a span was given, of a chat only what is new since an answer."""
-        if texts := [message.text for message in self.news(span)]:
-            yield from map(last_round, texts)
+        if news := self.news(span):
+            for message in news:
+                asks = message.role in told.USERS or len(news) == 1
+                yield last_round(message.text, asks=asks)
         elif not self._is(span, "model"):
             yield from told.strings_in(told.input_of(span))
 
@@ -294,6 +298,8 @@ class Trace:
             spans = [*self.answering[-1:], *self.answering]
             spans += [call for call in self.calls if self._tells_task_apart(call)]
         for span in spans:
+            if kind != "model" and self._answers_a_part(span):
+                continue
             asked = self.asked_in(span) if kind == "model" else told.asked_of(span)
             if any(passage in asked for passage in passages):
                 asked = parts_of(asked, passages).question
@@ -302,6 +308,18 @@ class Trace:
             if asked and not self._was_said(asked, span, within=kind == "model"):
                 return asked
         return ""
+
+    def _answers_a_part(self, span: Span) -> bool:
+        """Say whether a function answered what is no question of the call that answers in the end.
+
+        That call reads what was answered to parts of its own question, which no model had said.
+        """
+        last = self.answering[-1] if self.answering else span
+        if any(outer["id"] == span["id"] for outer in self.path(last)):
+            return False
+        said, read = told.said_by(span), self.messages(last, read=True)
+        is_own = not any(text in self.asked_in(last) for text in self._said)
+        return bool(said) and is_own and said in self._said and any(said in m.text for m in read)
 
     def _was_said(self, asked: str, span: Span, *, within: bool) -> bool:
         """Say whether a model had said what a span was given, or a part of it (``within``).

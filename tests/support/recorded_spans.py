@@ -18,10 +18,15 @@ RECORDED = Path(__file__).parents[1] / "cli" / "peers" / "traces"
 
 def recorded_spans(file: Path) -> Iterator[ReadableSpan]:
     """Yield the spans of a recording, which is printed spans, also in a list."""
+    return map(_span, values_in(file))
+
+
+def values_in(file: Path) -> Iterator[Any]:
+    """Yield the objects of a file, which stand one behind the other, also in lists."""
     text = file.read_text("utf-8")
     while text:
-        shown, end = json.JSONDecoder().raw_decode(text)
-        yield from map(_span, shown if isinstance(shown, list) else [shown])
+        value, end = json.JSONDecoder().raw_decode(text)
+        yield from value if isinstance(value, list) else [value]
         text = text[end:].lstrip()
 
 

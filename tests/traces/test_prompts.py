@@ -74,7 +74,8 @@ def test_what_lies_between_two_dividing_lines_is_a_passage(prompt: str) -> None:
     assert parts_of(prompt) == ((ONE,), ASKED)
 
 
-FAQ = "Opening hours\nQ: When do you open?\nA: At nine.\nQ: And on Mondays?\nA: We are closed."
+PAIRS = "Q: When do you open?\nA: At nine.\nQ: And on Mondays?\nA: We are closed."
+FAQ = f"Opening hours\n{PAIRS}"
 
 
 @pytest.mark.parametrize(
@@ -91,6 +92,8 @@ FAQ = "Opening hours\nQ: When do you open?\nA: At nine.\nQ: And on Mondays?\nA: 
         (f"Context: {ONE}\nQuestion: Which?\nUser: {ASKED}", (ONE,)),
         (f"Context: {ONE}\nHuman: Which?\nAI: Eiffel's.\n\nQuestion: {ASKED}", (ONE,)),
         (f"Q: Where?\nA: In Bern.\n\nContext:\n{FAQ}\n\nQuestion: {ASKED}", (FAQ,)),
+        (f"Context:\n{PAIRS}\n\nQ: {ASKED}\nA:", (PAIRS,)),
+        (f"Context: {ONE}\nQ: Which?\nA: Eiffel's.\n\nQ: {ASKED}\nA:", (ONE,)),
     ],
 )
 def test_questions_and_answers_of_a_context_do_not_end_it(

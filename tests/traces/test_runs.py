@@ -94,6 +94,13 @@ REWRITTEN, OTHER_NOTES = "its year of completion", "Notes: nothing else is known
 NOTES = "Notes: the work was completed in 1889."
 LONG = {question: f"{text} It is still in use." for question, text in FOUND.items()}
 CONDENSED = f"Please say: {DESIGNED}"
+TURN = f"User: {BUILT}\nAssistant: {SAID[BUILT]}"
+MORE, LONGER = "Tell me more.", f"{BUILT} And who paid for it?"
+TWICE = ("It took two years to build.", "It was painted red at first.")
+MEMORY = "The human asked for a year and was told 1989."
+CHUNKS = ("Chunk 1 of the report says a thing.", "Chunk 2 of it says another.")
+DRAFTS = ("A first note on the report.", "A second note on the report.")
+PARTS, PART_ANSWERS = ("First part of it?", "Its second part?"), ("This is so.", "And that is so.")
 HYPOTHETICAL = "It may be very old, perhaps from 1850."
 TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
     "side by side": (
@@ -523,6 +530,117 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
             ),
         ],
         [ONE, item(DESIGNED)],
+    ),
+    "turns whose chat before stands in the instructions": (
+        [
+            ALL,
+            asked(1, BUILT, (1, 2)),
+            call(
+                "llm2",
+                "all",
+                (5, 6),
+                ("system", f"You are a guide.\n\nConversation so far:\n{TURN}"),
+                ("user", DESIGNED),
+                wrote=SAID[DESIGNED],
+            ),
+        ],
+        [item(BUILT), item(DESIGNED)],
+    ),
+    "turns with a summary of the chat before": (
+        [
+            ALL,
+            asked(1, BUILT, (1, 2)),
+            call(
+                "memo",
+                "all",
+                (3, 4),
+                ("user", f"Progressively summarize the lines of conversation.\n{TURN}"),
+                wrote=MEMORY,
+            ),
+            call(
+                "llm2",
+                "all",
+                (5, 6),
+                ("system", f"Summary of the conversation: {MEMORY}"),
+                ("user", DESIGNED),
+                wrote=SAID[DESIGNED],
+            ),
+        ],
+        [item(BUILT), item(DESIGNED)],
+    ),
+    "the same words in two turns": (
+        [
+            ALL,
+            asked(1, BUILT, (1, 2)),
+            *[
+                call(
+                    f"llm{n}",
+                    "all",
+                    (2 * n, 2 * n + 1),
+                    ("user", BUILT),
+                    ("assistant", SAID[BUILT]),
+                    *((("user", MORE), ("assistant", TWICE[0])) if n == 3 else ()),
+                    ("user", MORE),
+                    wrote=text,
+                )
+                for n, text in enumerate(TWICE, 2)
+            ],
+        ],
+        [item(BUILT), *((MORE, text, []) for text in TWICE)],
+    ),
+    "a question that goes on where another one ends": (
+        [
+            ALL,
+            asked(1, BUILT, (1, 9)),
+            call("llm2", "all", (2, 8), ("user", LONGER), wrote=TWICE[0]),
+        ],
+        [item(BUILT), (LONGER, TWICE[0], [])],
+    ),
+    "a call that answers from the answers to parts of its question": (
+        [
+            ALL,
+            call("split", "all", (0, 1), ("user", f"Split: {BUILT}"), wrote=json.dumps(PARTS)),
+            *[
+                span
+                for n, (part, text) in enumerate(zip(PARTS, PART_ANSWERS, strict=True))
+                for span in (
+                    row(f"rag{n}", "all", (2 + n, 8 + n), asked=part, answered=text),
+                    call(f"llm{n}", f"rag{n}", (3, 4), ("user", part), wrote=text),
+                )
+            ],
+            call(
+                "last",
+                "all",
+                (15, 16),
+                ("system", "\n".join(PART_ANSWERS)),
+                ("user", BUILT),
+                wrote=SAID[BUILT],
+            ),
+        ],
+        [item(BUILT)],
+    ),
+    "chunks that stand in the prompts of map steps alone": (
+        [
+            ALL,
+            *[
+                call(
+                    f"map{n}",
+                    "all",
+                    (n, n + 1),
+                    ("user", f"Passage: {CHUNKS[n]}\n\nQuestion: {BUILT}"),
+                    wrote=DRAFTS[n],
+                )
+                for n in (0, 1)
+            ],
+            call(
+                "reduce",
+                "all",
+                (6, 7),
+                ("user", f"Combine:\n{DRAFTS[0]}\n{DRAFTS[1]}\n\nQuestion: {BUILT}"),
+                wrote=SAID[BUILT],
+            ),
+        ],
+        [item(BUILT, *CHUNKS)],
     ),
 }
 
