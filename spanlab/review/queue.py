@@ -106,18 +106,13 @@ def items(store: Store, dataset: str, query: QueueQuery) -> QueuePage:
 
 
 def standing(store: Store, dataset: str, query: QueueQuery, item_id: str) -> QueuePlace:
-    """Return an item's number in the whole queue, and the number of all; reads all items.
+    """Return an item's number in the whole queue, and the number of all, with those to come.
 
     Raises:
         NotFoundError: there is no such dataset or item.
     """
     place = paging.standing(store, dataset, query, item_id)
-    grows = query.listed and query.reserve and query.share is None and not query.sample
-    if grows:  # more comes than is in the list
-        how_far = progress(store, dataset, query.reviewer)
-        total = how_far.total - (how_far.done if query.unfinished else 0)
-        return replace(place, total=max(place.total, total))
-    return place
+    return replace(place, total=place.total + drawing.n_to_come(store, dataset, query))
 
 
 def neighbours(store: Store, dataset: str, query: QueueQuery, item_id: str) -> QueueNeighbours:

@@ -34,7 +34,7 @@ def completion_words(store: Store, dataset: str, progress: Mapping[str, Any]) ->
     Returns:
         The words with the code, or how much it takes; empty where items are left or no code is.
     """
-    done, total = progress["done"], progress["total"]
+    done, total = progress["done"], progress["total"] - progress["by_others"]
     if not total or (done + progress["skipped"] < total and not progress["waiting"]):
         return ""
     invitation = store.access.own_invitation()

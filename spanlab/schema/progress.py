@@ -48,8 +48,9 @@ class PlanProgress:
 class QueueProgress:
     """How far a reviewer is in items: of their list, else of the dataset.
 
-    ``planned`` says that a plan gives them these; ``waiting``, that others have at the moment all
-    that is left.
+    ``total`` stays the same while people work: ``by_others`` are the items of it that enough
+    others have finished instead. ``planned`` says that a plan gives them these; ``waiting``, that
+    others have at the moment all that is left.
     """
 
     done: int
@@ -57,6 +58,12 @@ class QueueProgress:
     total: int
     planned: bool = False
     waiting: bool = False
+    by_others: int = 0
+
+    @property
+    def left(self) -> int:
+        """The items that are still to be finished or skipped."""
+        return self.total - self.done - self.skipped - self.by_others
 
 
 class FinishedItem(NamedTuple):

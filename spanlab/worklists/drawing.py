@@ -205,8 +205,7 @@ def draw_next(store: Store, dataset: str, query: QueueQuery) -> str | None:
 
 def _draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) -> str | None:
     settings, reviewer = settings_of(connection, dataset.name), query.reviewer
-    is_new = query.status in {None, Status.NOT_ANNOTATED} and not query.sample
-    if not (grows(settings) and query.reserve and is_new) or reviewer in settings.away:
+    if not _may_grow(settings, query):
         return None
     n_before, secret = _begin(connection, dataset, reviewer)
     size, mine = _size(connection, dataset, reviewer), rows_of(queue_items, dataset, reviewer)
@@ -226,11 +225,17 @@ def _draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) -
     return id_at(connection, dataset, position)
 
 
+def _may_grow(settings: DatasetSettings, query: QueueQuery) -> bool:
+    """Return whether a query asks for what is in no list yet, where lists grow."""
+    is_new = query.status in {None, Status.NOT_ANNOTATED} and not query.sample
+    asks = query.listed and query.reserve and is_new
+    return grows(settings) and asks and query.reviewer not in settings.away
+
+
 def _pool(connection: Connection, dataset: DatasetRow, reviewer: str, secret: str) -> list[int]:
     """Return the positions of check items that a person has not had, in an order drawn for them."""
-    is_check, mine = queue_items.c.attempt.is_not(None), rows_of(queue_items, dataset, reviewer)
-    given = connection.execute(select(queue_items.c.position).where(*mine, is_check)).scalars()
-    had = _own(connection, dataset, reviewer).union(given)
+    listed = select(queue_items.c.position).where(*rows_of(queue_items, dataset, reviewer))
+    had = _own(connection, dataset, reviewer).union(connection.execute(listed).scalars())
     return check_items.unseen(connection, dataset, secret, had)
 
 
@@ -260,8 +265,7 @@ def _free(connection: Connection, dataset: DatasetRow, query: QueueQuery) -> Sel
 def progress(store: Store, dataset: str, person: str) -> QueueProgress:
     """Return how far a person is with their list, and what is to come of one that grows.
 
-    What enough others have finished is not left, what they hold at the moment is: nobody's total
-    rises when it becomes free.
+    What others hold at the moment is left: nobody has more left when it becomes free.
     """
     with store.reading(dataset, person) as (connection, row, _):
         return progress_of(connection, row, person)
@@ -281,7 +285,8 @@ def progress_of(connection: Connection, dataset: DatasetRow, reviewer: str) -> Q
         own = own.where(annotated.c.dataset_id == dataset.id, is_own)
         decided.append(connection.execute(own.where(annotated.c.status == status.value)).one())
     (done, done_here), (skipped, skipped_here) = decided
-    left, waiting = size.items - done_here - skipped_here, False
+    total, waiting = size.items + done - done_here + skipped - skipped_here, False
+    left = total - done - skipped
     if may_lose(settings):
         query = QueueQuery(reviewer=reviewer, status=Status.NOT_ANNOTATED, listed=True)
         query = replace(query, max_annotators=settings.overlap - 1)
@@ -289,17 +294,20 @@ def progress_of(connection: Connection, dataset: DatasetRow, reviewer: str) -> Q
         left = Selection(connection, dataset, query).count()
         parts = [Selection(connection, dataset, held)]
         if grows(settings) and reviewer not in settings.away:
-            left += _n_to_come(connection, dataset, query, size)
+            n_unseen = len(_pool(connection, dataset, reviewer, "")) if settings.known else 0
+            n_unlisted = dataset.n_items - size.items - n_unseen
+            total += _n_to_come(connection, dataset, reviewer, n_unlisted)
+            n_free = _free(connection, dataset, query).count()
+            left += _n_to_come(connection, dataset, reviewer, n_free)
             parts.append(_free(connection, dataset, held))
         waiting = not any(part.search(None, 1, forward=True) for part in parts)
-    total = done + skipped + left
-    return QueueProgress(done, skipped, total, bool(settings.overlap), waiting=waiting)
+    by_others, planned = total - done - skipped - left, bool(settings.overlap)
+    return QueueProgress(done, skipped, total, planned, waiting=waiting, by_others=by_others)
 
 
-def _n_to_come(connection: Connection, dataset: DatasetRow, query: QueueQuery, size: _Size) -> int:
-    """Return by how many items a list will grow, if its person takes all that others leave."""
-    settings, reviewer = settings_of(connection, dataset.name), query.reviewer
-    n_new = _free(connection, dataset, query).count()
+def _n_to_come(connection: Connection, dataset: DatasetRow, reviewer: str, n_new: int) -> int:
+    """Return by how many items a list grows with so many others, check items included."""
+    settings, size = settings_of(connection, dataset.name), _size(connection, dataset, reviewer)
     listed = select(queues.c.n_before, queues.c.secret).where(*rows_of(queues, dataset, reviewer))
     own = connection.execute(listed).first()
     if own is None or settings.known is None:
@@ -307,6 +315,16 @@ def _n_to_come(connection: Connection, dataset: DatasetRow, query: QueueQuery, s
     n_due = check_items.due(own.secret, size.others + n_new - (own.n_before or 0), _rate(settings))
     n_unseen = len(_pool(connection, dataset, reviewer, own.secret))
     return n_new + max(min(n_due - size.given, n_unseen), 0)
+
+
+def n_to_come(store: Store, dataset: str, query: QueueQuery) -> int:
+    """Return how many items a query lets through are to come into its reviewer's list."""
+    with store.reading(dataset, query.reviewer) as (connection, row, sight):
+        query, settings = sight.query(query), settings_of(connection, dataset)
+        if not _may_grow(settings, query):
+            return 0
+        n_free = _free(connection, row, replace(query, reserve=False)).count()
+        return _n_to_come(connection, row, query.reviewer, n_free)
 
 
 def give_test(store: Store, dataset: str, person: str, attempt: int, n_items: int) -> None:

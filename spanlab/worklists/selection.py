@@ -394,9 +394,9 @@ class Selection:
         if query.min_disagreement is not None:
             yield self._disagreement >= query.min_disagreement
         if planned := [*self._plan_conditions()]:
-            stays = query.listed and query.min_annotators is None  # what the reviewer has begun
-            begun = _own.c.annotator_id.is_not(None)
-            yield or_(and_(*planned), begun) if stays else and_(*planned)
+            stays = query.listed and query.min_annotators is None  # what the reviewer has decided
+            decided = _own.c.status.in_([Status.DONE.value, Status.SKIPPED.value])
+            yield or_(and_(*planned), decided) if stays else and_(*planned)
         if self.without_checks and settings.known:
             yield ~is_check(self.connection, self.dataset, self._position)
         if self.unlisted:
@@ -420,8 +420,8 @@ class Selection:
             yield people >= query.min_annotators
         if query.max_annotators is not None:
             yield people <= query.max_annotators
-        if query.share is not None:
-            yield is_of_share(self.dataset, query.share, self._told)
+        if query.share is not None and not query.listed:  # a list has no others' items
+            yield is_of_share(self.dataset, query.share)
 
     def _unplaced(self) -> Iterator[Condition]:
         """Yield what makes an item one that is called hallucinated and has no span yet.

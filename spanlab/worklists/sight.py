@@ -59,7 +59,6 @@ def _n_undecided(connection: Connection, dataset: DatasetRow, reviewer: str) -> 
     if not settings.has_lists:
         return catalog.counts(connection, dataset, reviewer)[Status.NOT_ANNOTATED]
     if drawing.is_current(connection, dataset, reviewer):
-        how_far = drawing.progress_of(connection, dataset, reviewer)
-        return how_far.total - how_far.done - how_far.skipped
+        return drawing.progress_of(connection, dataset, reviewer).left
     part = part_of(connection, dataset, settings, reviewer)
     return 0 if part.assigned is None else part.left  # a plan may give this person nothing

@@ -99,6 +99,7 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "drawing.is_drawn": (_SEE, lambda store, name: drawing.is_drawn(store, name, "Anna")),
     "drawing.draw_next": (_REVIEW, lambda store, name: drawing.draw_next(store, name, _ANNA)),
     "drawing.progress": (_SEE, lambda store, name: drawing.progress(store, name, "Anna")),
+    "drawing.n_to_come": (_SEE, lambda store, name: drawing.n_to_come(store, name, _ANNA)),
     "names.item_of": (
         _SEE,
         lambda store, name: _unless_unlisted(item_of, store, name, "x"),

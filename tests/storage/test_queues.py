@@ -394,11 +394,72 @@ def test_a_check_item_is_taken_by_whoever_takes_the_item_beside_it(
     )
     assert set(filter(None, holders.values())) == {("Ben",)}
     how_far = review.progress(store, "d", "Ada")
-    assert (how_far.done, how_far.total) == (0, len(names) - until)
+    assert (how_far.done, how_far.by_others, how_far.total) == (0, until, len(names))
     for name in names[until:]:
         _decide(store, name)
-    how_far = review.progress(store, "d", "Ada")
-    assert how_far.done == how_far.total
+    assert review.progress(store, "d", "Ada") == replace(
+        how_far, done=len(names) - until, waiting=True
+    )
+
+
+def test_an_item_that_became_a_check_item_is_not_drawn_into_a_list_that_has_it(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    _import(store, record, said, range(3), range(3))
+    rules = store.settings("d").known
+    _plan(store, overlap=1, known=None)
+    drawing.draw(store, "d", "Ada")
+    query = replace(ADA, unfinished=True, max_annotators=0, reserve=True)
+    assert [drawing.draw_next(store, "d", query) for _ in range(3)] == [f"known {n}" for n in "012"]
+    _plan(store, known=rules)
+    drawing.draw(store, "d", "Ada")
+    while drawing.draw_next(store, "d", query) is not None:
+        pass
+    assert sorted(_listed(store)) == sorted(
+        f"{kind} {n}" for kind in ("item", "known") for n in "012"
+    )
+
+
+def test_the_total_of_a_list_that_grows_stays_the_same_while_people_work(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    _import(store, record, said, range(10), range(24))
+    _plan(store, overlap=1)
+    totals = dict[str, set[int]]()
+    queries = {
+        person: replace(ADA, reviewer=person, unfinished=True, max_annotators=0, reserve=True)
+        for person in ("Ada", "Ben", "Cleo")
+    }
+    for person in queries:
+        drawing.draw(store, "d", person)
+    for turn in range(20):
+        for person, query in queries.items():
+            item = review.first_item(store, "d", replace(query, status=Status.NOT_ANNOTATED))
+            if item is not None and store.review("d", item, person).version == 0:
+                _decide(store, item, person, skip=turn % 5 == 3)
+            how_far = review.progress(store, "d", person)
+            totals.setdefault(person, set()).add(how_far.total)
+            assert how_far.left >= 0
+    assert all(len(total) == 1 for total in totals.values())
+    ended = [review.progress(store, "d", person) for person in queries]
+    assert all(how_far.left == 0 and how_far.by_others for how_far in ended)
+
+
+def test_an_item_of_a_test_that_is_taken_back_is_the_next_one(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    """No plan assigns it to anybody: else it would be left for ever."""
+    _import(store, record, said, range(1, 3), range(4))
+    _plan(store, overlap=1, assigned_to=("Ben", "Ada"))
+    drawing.give_test(store, "d", "Ada", 1, 1)
+    drawing.draw(store, "d", "Ada")
+    for name in _listed(store):
+        _decide(store, name)
+    (test,) = check_items.given_to(store, "d", "Ada").tests
+    write = SentOperation("again", 1, 1, SetStatus(status=Status.NOT_ANNOTATED))
+    assert not store.apply("d", test.item_id, "Ada", [write]).refused
+    query = replace(ADA, unfinished=True, share=store.settings("d").share_of("Ada"))
+    assert review.first_item(store, "d", query) == test.item_id
 
 
 def _walked(store: Store, query: QueueQuery, n_items: int) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import chain
 from threading import Barrier
 
@@ -35,7 +36,7 @@ from spanlab.schema import (
 from spanlab.schema.progress import PersonProgress, QueueProgress
 from spanlab.storage import Store
 from spanlab.storage.engine import Database
-from spanlab.worklists import paging, plans
+from spanlab.worklists import drawing, paging, plans
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -186,12 +187,30 @@ def test_totals_of_a_plan_without_names_are_what_still_needs_a_person(planned: S
     found = plans.plan(planned, "d")
     assert found is not None
     assert [each.left for each in found.people] == [1]  # what Ada holds may become free
-    assert progress(planned, "d", "Ben") == QueueProgress(0, 0, 2, planned=True)
+    free = QueueProgress(0, 0, 3, planned=True, by_others=1)
+    assert progress(planned, "d", "Ben") == free
     assert not plans.reserve(planned, "d", "b", "Ada", people=1)
-    assert progress(planned, "d", "Ben") == QueueProgress(0, 0, 2, planned=True, waiting=True)
+    assert progress(planned, "d", "Ben") == replace(free, waiting=True)
     for item in "bc":
         _write(planned, item, "Ada", SetStatus(status=Status.SKIPPED))
-    assert progress(planned, "d", "Ben") == QueueProgress(0, 0, 2, planned=True)
+    assert progress(planned, "d", "Ben") == free
+    _write(planned, "c", "Ada", FinishItem())
+    assert progress(planned, "d", "Ben") == replace(free, by_others=2)
+
+
+def test_what_enough_others_finished_is_not_left_to_who_has_only_begun_it(planned: Store) -> None:
+    planned.change_settings("d", lambda now: now.model_copy(update={"overlap": 1}))
+    drawing.draw(planned, "d", "Ben")
+    query = replace(_queue("Ben", 1), listed=True)
+    assert first_item(planned, "d", query) == "b"
+    for operation in (FinishItem(), SetStatus(status=Status.NOT_ANNOTATED)):
+        _write(planned, "b", "Ben", operation)
+    _write(planned, "b", "Ada", FinishItem())
+    assert paging.page(planned, "d", query).rows == ()
+    assert first_item(planned, "d", query) == "c"
+    _write(planned, "c", "Ben", FinishItem())
+    ended = QueueProgress(1, 0, 3, planned=True, waiting=True, by_others=2)
+    assert progress(planned, "d", "Ben") == ended
 
 
 def test_a_snapshot_is_one_state_until_its_thread_writes(planned: Store) -> None:

@@ -187,7 +187,7 @@ export class Conversation {
 
     /** Take in how far the reviewer is, and say so when the last item of theirs is decided. */
     advance(progress, moved) {
-        const left = ({ total, done, skipped, waiting }) => (waiting ? 0 : total - done - skipped);
+        const left = (now) => (now.waiting ? 0 : now.total - now.done - now.skipped - now.by_others);
         const before = this.progress;
         this.progress = progress;
         if (moved || !before || progress.total === 0 || left(before) === 0 || left(progress) > 0) return;

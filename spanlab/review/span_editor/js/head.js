@@ -44,16 +44,17 @@ export class Head {
     }
 
     paintProgress(progress) {
-        const { done, skipped, total, planned } = progress;
-        this.progressText.textContent = `${done} of ${total} done${skipped ? `, ${skipped} skipped` : ""}`;
+        const { done, skipped, by_others: others, total, planned } = progress;
+        const beside = `${skipped ? `, ${skipped} skipped` : ""}${others ? `, ${others} done by others` : ""}`;
+        this.progressText.textContent = `${done} of ${total} done${beside}`;
         this.progressText.title = planned ? `${total} of the items are yours by the plan` : "";
-        this.progressBar.firstChild.style.width = `${total ? ((done + skipped) / total) * 100 : 0}%`;
+        this.progressBar.firstChild.style.width = `${total ? ((done + skipped + others) / total) * 100 : 0}%`;
         this.paintFinished(progress);
     }
 
     /** When nothing is left to do: thanks, and where the labels are of use to who may go there. */
-    paintFinished({ done, skipped, total, waiting, next = [], completion = "" }) {
-        this.finished.hidden = total === 0 || (done + skipped < total && !waiting);
+    paintFinished({ done, skipped, by_others: others, total, waiting, next = [], completion = "" }) {
+        this.finished.hidden = total === 0 || (done + skipped + others < total && !waiting);
         if (this.finished.hidden) return;
         const query = new URLSearchParams({ dataset: this.view.editor.navigation.place.dataset });
         const links = next.map((name) => h("a", { href: `${name.toLowerCase()}?${query}`, target: "_self" }, name));
