@@ -72,10 +72,11 @@ def _ask_prompt() -> dict[str, Any]:
     kind = member or (metrics[0] if metrics[0] in _HELP else "")
     metric = {"kind": "choice", "choices": metrics, "about": _HELP.get(kind, "")}
     metric["default"] = members[member].metric if member else metrics[0]
-    # Of another kind the choice is another one, which keeps its own value.
-    filled = ask(SearchOptions, f"optimise.{kind}".strip("."), "metric", metric=metric)
+    left, right = st.columns(2)
+    with left:  # of another kind the choice is another one, which keeps its own value
+        filled = ask(SearchOptions, f"optimise.{kind}".strip("."), "metric", metric=metric)
     programs = [program.name for program in registry(actor=actor()) if program.owner == detector]
-    begin = st.selectbox(
+    begin = right.selectbox(
         "Start from",
         [_OWN, *programs],
         help="A tuned prompt found earlier can be tuned further.",
@@ -89,7 +90,9 @@ def _ask_prompt() -> dict[str, Any]:
 
 def _ask_labels(summary: DatasetSummary) -> dict[str, Any]:
     st.header("Labels", anchor=False)
-    filled: dict[str, Any] = ask(LabelSource, "optimise", "labels")
+    left, right = st.columns(2)
+    with left:
+        filled: dict[str, Any] = ask(LabelSource, "optimise", "labels")
     labels = filled["labels"]
     if labels != "gold":
         candidates = [
@@ -104,7 +107,7 @@ def _ask_labels(summary: DatasetSummary) -> dict[str, Any]:
         )
         everybody = labels == "reviewed" and len(names) == len(candidates)
         filled["annotators"] = () if everybody else tuple(names)
-    filled["languages"] = st.multiselect(
+    filled["languages"] = right.multiselect(
         "Languages",
         sorted(summary.languages),
         placeholder="all languages",
@@ -138,18 +141,20 @@ def _ask_models(filled: dict[str, Any], environment: ModelEnvironment) -> dict[s
 
 def _ask_search() -> dict[str, Any]:
     st.header("Search", anchor=False)
-    filled: dict[str, Any] = ask(SearchOptions, "optimise", "strategy")
-    effort, number = st.columns([1.4, 1])
-    with effort:
+    left, right = st.columns(2)
+    with left:
+        filled: dict[str, Any] = ask(SearchOptions, "optimise", "strategy")
+    with right:
         every = {"choices": (*get_args(Auto), "")}
         filled |= ask(SearchOptions, "optimise", "auto", auto=every)
     if not filled["auto"]:
-        with number:
+        with right:
             filled |= ask(SearchOptions, "optimise", "trials", trials={"default": 10})
         filled["auto"] = None
     titles = {str(number): f"{number} folds" if number else "none" for number in _FOLDS}
     folds = {"kind": "choice", "choices": _FOLDS, "titles": titles}
-    return filled | ask(SearchOptions, "optimise", "folds", folds=folds)
+    with left:
+        return filled | ask(SearchOptions, "optimise", "folds", folds=folds)
 
 
 def _ask_limits(summary: DatasetSummary) -> dict[str, Any]:

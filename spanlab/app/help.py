@@ -33,7 +33,6 @@ def help_pages() -> list[st.Page]:
         st.Page(
             _draw_guidelines, title="Guidelines", icon=":material/rule:", url_path="guidelines"
         ),
-        st.Page(_draw_version, title="Version", icon=":material/info:", url_path="version"),
     ]
 
 
@@ -58,12 +57,6 @@ def _draw_guidelines() -> None:
         st.markdown(texts[-1])
 
 
-def _draw_version() -> None:
-    st.title("Version", anchor=False)
-    st.markdown(f"spanlab {version('spanlab')}")
-    st.markdown("`spanlab --help` lists the commands; the guide has each with all its options.")
-
-
 _TOPIC = "topic"  # the query parameter of deep links
 _PICTURE = re.compile(r"^!\[([^]]*)\]\((pictures/[\w-]+)\.webp\)$", re.MULTILINE)
 _CODE = re.compile(r"^```(?:sh|python|toml)$", re.MULTILINE)
@@ -73,7 +66,7 @@ _LINK = re.compile(r"\]\(([\w-]+)\.md(?:#[\w-]+)?\)")
 def draw_guide() -> None:
     """Draw the page Guide."""
     listed, shown = st.columns([1, 3.2], gap="large")
-    with listed.container(gap="xsmall"):
+    with listed.container(key="guide-list", gap="xsmall"):
         words = st.text_input(
             "Search the guide", icon=":material/search:", **common.kept("guide.words")
         )
@@ -81,6 +74,7 @@ def draw_guide() -> None:
             _list_found(words)
         else:
             _list_all()
+        st.caption(f"spanlab {version('spanlab')}")
     with shown:
         try:
             _draw_page(guide_page(st.query_params.get(_TOPIC, guide_pages()[0].topic)))
@@ -164,7 +158,7 @@ STEPS = (
     TourStep(
         "compare",
         "One answer as several people and detectors marked it, the most disagreed first. The tabs "
-        "show scores, agreement and progress.",
+        "show scores and agreement.",
     ),
     TourStep("export", "Choose whose annotations you want, which items, and which format."),
     TourStep(

@@ -106,7 +106,7 @@ def _ask(summary: DatasetSummary) -> None:
         models = ask_model(asking)
         costs = ", ".join(f"{name} {typical_cost(usable[name])}" for name in asking)
         st.caption(plain(f"Cost per answer: {costs}; baselines run each detector twice more."))
-    with start_bar(), st.container(horizontal=True, vertical_alignment="bottom"):
+    with start_bar(border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         limit = st.number_input("Items per dataset", 1, None, 100, key="bench-items", width=200)
         is_pressed = pressed("Start", type="primary", icon=_PLAY, key="start-bench")
     if is_pressed:

@@ -62,15 +62,14 @@ def _ask(dataset: str) -> None:
     with st.form("campaign-invite", border=False):
         left, right = st.columns(2)
         names = left.text_area("Names, one a line", placeholder="Anna\nBen", max_chars=20_000)
-        with right:
-            role = st.selectbox("Role", _GUESTS, format_func=str.capitalize)
-            crowd = st.number_input(
-                "Links without a name",
-                0,
-                _MOST,
-                help="For a crowd platform, which appends &worker= and the worker's ID.",
-            )
-        left, middle, right = st.columns(3)
+        role = right.selectbox("Role", _GUESTS, format_func=str.capitalize)
+        first, left, middle, right = st.columns(4, vertical_alignment="bottom")
+        crowd = first.number_input(
+            "Links without a name",
+            0,
+            _MOST,
+            help="For a crowd platform, which appends &worker= and the worker's ID.",
+        )
         days = left.number_input(
             "Days", 1, 3650, 14, help="The links stop working after this many days."
         )

@@ -68,16 +68,20 @@ def _draw_state(dataset: str) -> NextStep | None:
 def _draw_progress(dataset: str) -> None:
     """Draw how far the people are; by itself now and then."""
     with errors_shown():
-        head, summary = st.container(), summary_of(store(), dataset)
-        report = campaign_of(summary, store())
+        head, counting = st.container(), st.empty()
+        summary = summary_of(store(), dataset)
+        with counting.container():
+            report = campaign_of(summary, store())
         if report is None:
             return
         overview = oversee(store(), dataset, report, session_reviewer(dataset))
-        if overview.people:
-            head.header("Progress", anchor=False)
-            _draw_figures(overview)
-            _offer_actions(overview)
-            show_people(summary, report, overview)
+        if not overview.people:
+            counting.empty()
+            return
+        head.header("Progress", anchor=False)
+        _draw_figures(overview)
+        _offer_actions(overview)
+        show_people(summary, report, overview)
 
 
 def _versions(summary: DatasetSummary) -> int:

@@ -313,7 +313,7 @@ SETUP_PARTS: Final = (
     SetupPart(
         "Review plan",
         ":material/group:",
-        lambda settings: plan_in_words(settings) or "nobody is assigned, no number of people",
+        lambda settings: plan_in_words(settings) or "none yet",
         _draw_plan,
     ),
     SetupPart("Check items", ":material/fact_check:", _check_state, _draw_checks),

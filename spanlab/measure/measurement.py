@@ -49,7 +49,8 @@ _SAMPLE: Final = "Sample: "  # how a remark on sample and estimate begins
 _STEPS: Final = 24  # points of the history
 _DIFFERENCE: Final = 0.05
 _LIKE: Final = "Future answers"
-_FINITE: Final = "These answers, as these people marked them"
+_FINITE: Final = "These answers"
+_MARKED: Final = "The rate of these answers, as these people marked them."
 _SENTENCES: Final = {
     "answers": "Between {low} and {high} of {of} answers like these contain a hallucination.",
     "characters": "Of {of} characters of answers like these, between {low} and {high} are "
@@ -150,7 +151,10 @@ class Measurement:
                 lambda row: row.marked,
             ),
             (column_of("share", _LIKE, "like-these"), lambda row: row.superpopulation),
-            (column_of("share", _FINITE, "rate"), lambda row: shown_rate(row.finite)),
+            (
+                column_of("share", _FINITE, "rate", about=_MARKED),
+                lambda row: shown_rate(row.finite),
+            ),
             (column_of("share", "Reviews only", "alone"), lambda row: shown_rate(row.alone)),
             remarks=self.remarks,
             chart=Chart(kind="dots", x="like-these", y="value"),
@@ -466,7 +470,7 @@ def history_table(measured: Measurement) -> ResultTable:
         title="The interval after each review",
         columns=(
             column_of("count", "Reviews"),
-            column_of("share", "Rate so far", "rate", about=f"{_FINITE}."),
+            column_of("share", "Rate so far", "rate", about=_MARKED),
         ),
         rows=measured.history,
         chart=Chart(kind="line", x="rate", y="reviews"),

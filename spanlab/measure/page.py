@@ -260,7 +260,7 @@ def _draw_state(result: Measurement) -> None:
     with left:
         is_known = rate is not None and (rate.low >= _LEAST or rate.high <= 1 - _LEAST)
         known = percent(rate.mean) if rate is not None and is_known else "Not known yet"
-        st.metric(f"{unit} hallucinated", known)
+        st.metric(f"{unit} hallucinated, of these {counted(result.rate.items, 'item')}", known)
         st.markdown(f"{plain(result.line)}  \n{plain(_describe_plan(result))}")
         icon = ":material/edit_note:"
         link("review", "Review the sample", icon=icon, dataset=result.dataset, queue=SAMPLE)

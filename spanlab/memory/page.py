@@ -29,7 +29,7 @@ _NAME = "spanlab.memory.name"
 
 def page() -> None:
     """Draw the page."""
-    title("Memory")
+    place = title("Memory")
     show_news()
     with errors_shown():
         sizes = dict(scopes(_memory()))
@@ -40,10 +40,11 @@ def page() -> None:
                 icon=":material/psychology:",
             )
             page_link("detect", "Go to Detect", icon=":material/manage_search:")
-            _import("")
+            with place:
+                _import("")
             return
-        scope = _ask_scope(sizes)
         with st.container(horizontal=True, vertical_alignment="bottom"):
+            scope = _ask_scope(sizes)
             name = st.text_input(
                 "Search entities",
                 key=_NAME,
@@ -51,6 +52,7 @@ def page() -> None:
                 on_change=_forget_page,
                 icon=":material/search:",
             )
+        with place:
             _import(scope)
             _export(scope)
             _clear(scope, sizes[scope])

@@ -24,14 +24,14 @@ INVITATION: Final = "/invitation"  # the path of links
 COOKIE: Final = "spanlab_invitation"  # what an accepted link becomes in the browser
 _HEAD: Final = """<!doctype html><html lang="en"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>spanlab</title><style>
-:root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }
+:root { color-scheme: light dark; font: 1rem/1.5 "Source Sans", system-ui, sans-serif; }
 body { margin: 0; background: light-dark(#fff, #171614); color: light-dark(#26211b, #f3efe9); }
 header { padding: 1rem 1.5rem; font-weight: 700; border-bottom: 1px solid #80849559; }
 header mark { background: #f3b37a; border-bottom: 3px solid #b85500; padding: 0 .2rem; }
 main { max-width: 34rem; margin: 12vh auto; padding: 0 1.5rem; }
 h1 { font-size: 1.9rem; }
 button { font: inherit; padding: .5rem 1.5rem; border: 0; border-radius: .5rem;
-  background: #b85500; color: #fff; }
+  background: light-dark(#0065a8, #2f8fd3); color: light-dark(#fff, #0e1117); }
 </style><header><mark>span</mark> lab</header><main>"""
 _ALL: Final = "all datasets"
 

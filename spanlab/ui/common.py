@@ -66,6 +66,7 @@ button[data-testid^="stBaseButton-primary"] kbd {
 :has(> .st-key-start-bar) { position: sticky; bottom: 0; z-index: 9;
     background: light-dark(#fff, #171614); }
 .st-key-start-bar { max-height: 50vh; overflow-y: auto; }
+@media (max-width: 40rem) { .st-key-guide-list { max-height: 30vh; overflow-y: auto; } }
 .st-key-start-bar [data-testid="stMetricValue"] { font-size: 1.15rem; }
 .st-key-start-bar [data-testid="stMetricLabel"] { min-height: 0; }
 </style>"""
@@ -154,9 +155,9 @@ def head(text: str, about: str, topic: str) -> DeltaGenerator:
     return place
 
 
-def start_bar() -> DeltaGenerator:
+def start_bar(*, border: bool = True) -> DeltaGenerator:
     """Return the bar at the window's lower edge, for what a job costs and the button for it."""
-    return st.container(border=True, key="start-bar")
+    return st.container(border=border, key="start-bar")
 
 
 def editor_head() -> DeltaGenerator:

@@ -34,6 +34,7 @@ from spanlab import doors
 from spanlab.review.span_editor.exchange import EditorReply, ReviewQueue, exchange
 from spanlab.review.span_editor.payload import EditorMessage
 from spanlab.schema import DatasetSettings, SpanLabel
+from spanlab.ui.common import has_page
 from spanlab.ui.editor_keys import ADJUDICATION_KEYS, KEYS, PALETTE, EditorKey
 
 _IMPORT = re.compile(r'^import .* from "\./(.+)";$', re.MULTILINE)
@@ -201,6 +202,7 @@ def mount_editor(
         "palette": list(PALETTE),
         "label_required": settings.label_required,
         "undecided": settings.undecided.value,
+        "tour": has_page("tour"),
         "asked": settings.model_dump(
             include={"attributes", "questions", "unanswered"}, mode="json"
         ),

@@ -72,7 +72,7 @@ class Desk:
 
     def show_weaker(self) -> None:
         """Have suggestions shown, too, that are no hard labels of their annotators."""
-        self.page.locator(".sl-threshold").get_by_role("button", name="weaker").click()
+        self.page.get_by_role("slider", name="Suggestions from").fill("0")
         self.page.focus(".sl-answer")
 
     def state(self, item: str) -> ReviewState:

@@ -48,7 +48,7 @@ PAGES = (
     *("adjudicate", "memory"),
     "export",
 )
-HELP = ("guide", "guidelines", "version")
+HELP = ("guide", "guidelines")
 # Streamlit fetches what draws a style sheet when the first page has one.
 STYLED = """() => [...document.querySelectorAll("style")]
     .some((node) => node.textContent.includes("stCaptionContainer"))"""

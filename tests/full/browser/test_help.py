@@ -56,13 +56,13 @@ def test_no_hint_is_left_after_three_items(desk: Sit) -> None:
     expect(hint).to_be_hidden()
 
 
-def test_the_help_menu_has_guide_guidelines_and_version(desk: Sit) -> None:
+def test_the_help_menu_has_guide_with_the_version_and_guidelines(desk: Sit) -> None:
     here = desk([Record(item=Item(id="one", answer="One."))])
     expect(here.page.get_by_alt_text("Logo")).to_be_visible()
     for name, title, text in (
         ("Guide", "Your first hour", "You look at marked answers"),
+        ("Guide", "Your first hour", f"spanlab {version('spanlab')}"),
         ("Guidelines", "Guidelines", "no guidelines"),
-        ("Version", "Version", f"spanlab {version('spanlab')}"),
     ):
         here.page.get_by_text("Help", exact=True).click()
         here.page.get_by_role("menuitem", name=name, exact=True).press("Enter")

@@ -176,6 +176,7 @@ def _review_all(page: Page, server: Server, key: str = "a", look: Look = lambda:
     page.goto(server.url(dataset="ours"))
     while True:
         _wait_for_item(page)
+        expect(page.get_by_role("link", name="Take a tour")).to_have_count(0)  # they have none
         look()
         if page.locator(".sl-finished").get_by_text(_END).is_visible():
             return

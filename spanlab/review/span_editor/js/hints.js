@@ -29,6 +29,12 @@ export class Hints {
         this.paint();
     }
 
+    /** Python says whether there is a tour: people who were invited have none. */
+    take(hasTour) {
+        this.hasTour = hasTour;
+        this.paint();
+    }
+
     /** Somebody has run a command: whoever does what a hint says needs it no more, nor any after some items. */
     used(command) {
         this.done.add(command);
@@ -49,7 +55,7 @@ export class Hints {
         const hint = HINTS[this.at];
         this.node.hidden = !hint;
         if (hint) this.words.textContent = this.byTouch ? hint.touch : hint.words;
-        [this.link.href, this.link.textContent] = hint?.page ?? ["", ""];
+        [this.link.href, this.link.textContent] = (this.hasTour && hint?.page) || ["", ""];
     }
 
     stored() {

@@ -28,6 +28,7 @@ export default function mount(component) {
     }
     editor.labels.take(data);
     editor.view.guidelines.take(data.guidelines);
+    editor.view.hints.take(data.tour);
     editor.finishing.rule = data.undecided;
     editor.view.theme(parentElement);
     return () => {

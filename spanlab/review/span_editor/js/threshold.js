@@ -1,6 +1,6 @@
 /** The bar above the answer: which suggestions are shown, by how probable they are. */
 
-import { h, pressable } from "./dom.js";
+import { h } from "./dom.js";
 import { LIKELY } from "./joining.js";
 import { keyName } from "./keys.js";
 import { percent } from "./words.js";
@@ -24,14 +24,11 @@ export class Threshold {
             + `detector itself marked; if it gives only probabilities, with those above ${percent(LIKELY)}`;
         this.value = h("output", { for: "sl-threshold" });
         this.count = h("span", { class: "sl-quiet sl-threshold-count" });
-        this.weaker = h("button", { class: "sl-button", type: "button" });
-        pressable(this.weaker, () => this.set(this.view.editor.weaker > 0 ? 0 : null));
         this.always = h("input", { type: "checkbox", "aria-label": "% in the text" });
         this.always.checked = read(SHOWN, false) === true;
         this.node = h("div", { class: "sl-threshold" },
             h("label", { for: "sl-threshold" }, "Suggestions"), this.slider, this.value,
-            h("kbd", { "aria-hidden": "true" }, keyName(weaker)), h("kbd", { "aria-hidden": "true" }, keyName(stronger)),
-            this.count, this.weaker, h("label", { class: "sl-always", title: "Otherwise at the span that is chosen or pointed at" },
+            this.count, h("label", { class: "sl-always", title: "Otherwise at the span that is chosen or pointed at" },
                 this.always, "% in the text"));
     }
 
@@ -57,12 +54,11 @@ export class Threshold {
         return ({ prob, likely }) => likely || prob >= least;
     }
 
-    /** Show suggestions from so many percent on, or with null again those that a dataset starts with. */
+    /** Show suggestions from so many percent on. */
     set(least) {
         const { editor } = this.view;
         const { dataset } = editor.navigation.place;
-        if (least === null) delete this.chosen[dataset];
-        else this.chosen[dataset] = Math.max(0, Math.min(MOST, least));
+        this.chosen[dataset] = Math.max(0, Math.min(MOST, least));
         write(STORED, this.chosen);
         const before = editor.focused;
         editor.refresh();
@@ -72,19 +68,15 @@ export class Threshold {
 
     move(steps) {
         this.set(this.least + steps * STEP);
-        const { weaker } = this.view.editor;
-        this.view.say(`Suggestions: ${this.named}: ${this.counted}${weaker ? `, ${weaker} weaker hidden` : ""}`);
+        this.view.say(`Suggestions: ${this.named}: ${this.counted}`);
         return true;
     }
 
     paint() {
-        const { weaker } = this.view.editor;
         this.slider.value = String(this.least);
         this.slider.setAttribute("aria-valuetext", this.named);
         this.value.textContent = this.named;
         this.count.textContent = this.counted;
-        this.weaker.textContent = weaker > 0 ? `Show ${weaker} weaker` : "Hide weaker";
-        this.weaker.style.visibility = weaker > 0 || this.least < START ? "" : "hidden";
         this.view.root.classList.toggle("sl-percentages", this.always.checked);
     }
 
@@ -93,7 +85,8 @@ export class Threshold {
     }
 
     get counted() {
-        return `${this.view.editor.count("open")} shown`;
+        const { weaker } = this.view.editor;
+        return `${this.view.editor.count("open")} shown${weaker ? `, ${weaker} weaker hidden` : ""}`;
     }
 }
 
