@@ -295,8 +295,8 @@ def model_environment(
     problem = None
     if not has_key and not url and not set_up:
         problem = (
-            f"No language model can be reached yet: set {KEY} to a key of OpenAI, or "
-            "OPENAI_BASE_URL to another endpoint of the same protocol, and start the app again."
+            "No language model can be reached yet. Give an endpoint or an API key for this session "
+            f"below. To keep them, set OPENAI_BASE_URL or {KEY} before the app starts."
         )
     return ModelEnvironment(
         model=models.model,

@@ -100,8 +100,7 @@ def ask_model_name(label: str, default: str, about: str, name: str) -> str:
 def draw_model_problem(here: ModelEnvironment) -> None:
     """Draw what has to be done before any model can be asked, if anything has."""
     if here.problem:
-        or_here = " Or give an endpoint or a key for this session below."
-        st.warning(plain(here.problem + or_here), icon=":material/key_off:")
+        st.warning(plain(here.problem), icon=":material/key_off:")
 
 
 def draw_model_setup(here: ModelEnvironment) -> None:

@@ -57,7 +57,7 @@ def test_without_a_model_it_says_what_to_set(
     store.import_records("mine", read(samples))
     app = open_page("optimise", dataset="mine")
     assert not app.exception
-    assert "set OPENAI_API_KEY" in everything(app)
+    assert "an endpoint or an API key for this session below" in everything(app)
     assert [button.label for button in app.button if button.label == "Start"] == []
 
 

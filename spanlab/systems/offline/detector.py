@@ -403,7 +403,7 @@ class Explainer:
             replaced = answer.text[answer.starts[rival.said[0]] : answer.ends[rival.said[-1]]]
             stands = " ".join(passages.words_at(rival.stands).split())
             _, notes = places.setdefault(place, (rival.stands.start, []))
-            notes.append(f"“{stands}” stands here instead of “{' '.join(replaced.split())}”")
+            notes.append(f"says “{stands}”, not “{' '.join(replaced.split())}”")
         return tuple(
             self._quote(position, "; ".join(dict.fromkeys(notes)))
             for position, notes in list(places.values())[:_MOST_QUOTES]

@@ -49,7 +49,7 @@ def test_an_empty_app_judges_an_answer_in_seconds_and_review_goes_on_with_it(
     page.keyboard.press("Control+Enter")
     expect(page.locator("mark")).to_have_text("1925")
     assert time.monotonic() - began < _SECONDS
-    expect(page.locator(".check-marks")).to_contain_text("“1889” stands here instead of “1925”")
+    expect(page.locator(".check-marks")).to_contain_text("says “1889”, not “1925”")
     take_picture(page, "check", tmp_path)
     assert complaints(page) == []
     page.get_by_role("button", name="Keep and review").click()

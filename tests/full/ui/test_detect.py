@@ -137,7 +137,7 @@ def test_without_a_model_it_says_what_to_set(
         each.label for each in (*app.selectbox, *app.number_input)
     }
     shown = everything(app)
-    assert "set OPENAI_API_KEY" in shown
+    assert "an endpoint or an API key for this session below" in shown
     assert "OPENAI_API_KEY is not set" in shown
     assert app.button(key="start-run").disabled
 

@@ -20,7 +20,7 @@ def test_a_number_with_another_in_its_place_is_refuted_by_that_sentence() -> Non
         end=94,
         text=LIGHTHOUSE[:94],
         stance="refutes",
-        note="“1858” stands here instead of “1871”",
+        note="says “1858”, not “1871”",
     )
     assert quote.text.endswith("opened in 1858.")
 
@@ -29,7 +29,7 @@ def test_a_name_with_another_in_its_place_is_refuted() -> None:
     span = probable(annotate("The lighthouse north of Esbjerg opened in 1858.", LIGHTHOUSE))
     assert span.text == "Esbjerg"
     assert [(quote.stance, quote.note) for quote in span.evidence] == [
-        ("refutes", "“Skagen” stands here instead of “Esbjerg”")
+        ("refutes", "says “Skagen”, not “Esbjerg”")
     ]
 
 
@@ -84,7 +84,7 @@ def test_what_the_passages_do_not_speak_of_gets_the_closest_sentence() -> None:
 def test_a_number_is_not_refuted_by_one_that_the_answer_gives_as_well() -> None:
     passage = "He was envoy in Saint Petersburg from 1812 to 1818."
     (span,) = annotate("He was envoy in Saint Petersburg from 1812 to 1826.", passage).spans
-    assert [quote.note for quote in span.evidence] == ["“1818” stands here instead of “1826”"]
+    assert [quote.note for quote in span.evidence] == ["says “1818”, not “1826”"]
 
 
 def test_very_long_sentences_are_quoted_in_part() -> None:

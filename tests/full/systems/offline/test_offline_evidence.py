@@ -105,8 +105,7 @@ def test_what_stands_in_the_same_place_refutes_and_nothing_else_does(
         for name in explained
     }
     assert said == {
-        name: {f"“{right}” stands here instead of “{wrong}”"}
-        for name, (_, _, right, wrong) in REFUTED.items()
+        name: {f"says “{right}”, not “{wrong}”"} for name, (_, _, right, wrong) in REFUTED.items()
     } | {name: set() for name in NOT_REFUTED}
 
 
@@ -115,7 +114,7 @@ def test_stance_and_words_agree(explained: dict[str, list[dict[str, object]]]) -
         for span in spans:
             quotes = _quotes([span])
             refuting = [quote for quote in quotes if quote["stance"] == "refutes"]
-            assert refuting == [quote for quote in quotes if "instead" in quote.get("note", "")], (
+            assert refuting == [quote for quote in quotes if "says “" in quote.get("note", "")], (
                 name
             )
             if refuting:
