@@ -56,19 +56,17 @@ def page() -> None:
         return
     summary = choose_dataset(summaries, place)
     latest = latest_job("optimise", summary.name, summaries.values())
-    # What was started here stands beside its button; earlier ones are what people come to see.
-    started = latest if latest is not None and is_started_here(latest.id) else None
-    if latest is not None and started is None:
+    if latest is not None:
         _draw_latest_job(latest)
     here = environment()
     filled = search_form(summary, here)
     with start_bar():
         if here.problem:
             st.markdown("Optimisation needs a model: see above.")
-            if started is not None:
-                _draw_latest_job(started)
         else:
-            _draw_start(summary, filled, started)
+            _draw_start(summary, filled)
+        if latest is not None and is_started_here(latest.id):
+            st.caption(plain(f"{latest.title} was started: see the top of the page."))
     show_programs()
 
 
@@ -92,8 +90,8 @@ def _draw_search(job_id: str, was_over: bool) -> None:
             job_log(view)
 
 
-def _draw_start(summary: DatasetSummary, filled: dict[str, Any], started: JobView | None) -> None:
-    """Draw the search's estimate, what was started here, and the button that starts a search."""
+def _draw_start(summary: DatasetSummary, filled: dict[str, Any]) -> None:
+    """Draw the search's estimate, and the button that starts a search."""
     request = estimate = None
     with errors_shown():
         request = optimisation_of(summary.name, SearchOptions.checked(filled))
@@ -103,8 +101,6 @@ def _draw_start(summary: DatasetSummary, filled: dict[str, Any], started: JobVie
             kept_estimate = st.session_state[_ESTIMATE] = (key, estimate_search(store(), request))
         estimate = kept_estimate[1]
         _show(estimate)
-    if started is not None:
-        _draw_latest_job(started)
     clicked = st.button(
         "Start",
         type="primary",

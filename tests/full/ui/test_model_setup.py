@@ -177,7 +177,7 @@ def test_a_search_has_the_models_of_the_session_that_detectors_have(
         monkeypatch.delenv(name)
     mine.import_records("labelled", read(samples))
     app = open_page("optimise", dataset="labelled")
-    assert "Or give an endpoint or a key for this session below" in everything(app)
+    assert "Give an endpoint or an API key for this session below" in everything(app)
     app.text_input(key="spanlab.model.endpoint").input(model_server.url).run()
     app.text_input(key="spanlab.model.key-typed").input(KEY)
     app.button(key="use-key").click().run()
