@@ -102,13 +102,11 @@ def _judge_test(
     n_decided = sum(answer.status is not Status.NOT_ANNOTATED for answer in test)
     if n_decided < len(names):
         return EntranceState("test", attempt, names, n_decided)
-    shares = []
     unrestricted = Store(store.database)  # with the gold labels, which the person may not see
     right = check_labels(unrestricted, dataset)
-    for name in names:
-        record = unrestricted.record(dataset, name)
-        shares.append(against_gold(record, [person], right).get(person, 0.0))
-    score = sum(shares) / len(shares)
+    records = (unrestricted.record(dataset, name) for name in names)
+    shares = (against_gold(record, [person], right).get(person, 0.0) for record in records)
+    score = sum(shares) / len(names)
     rules = store.settings(dataset).known
     passed = rules is None or score >= rules.pass_at
     entrance = Entrance(person, attempt, score=score, passed=passed, at=datetime.now(UTC))
@@ -202,10 +200,8 @@ def prepare_queue(
             anything to be drawn.
     """
     settings = store.settings(dataset)
-    if not settings.has_lists or (not anew and drawing.is_drawn(store, dataset, person)):
-        return
-    if entrance_of(store, dataset, person, settings).stage == "open":
-        drawing.draw(store, dataset, person, sample)
+    if settings.has_lists and entrance_of(store, dataset, person, settings).stage == "open":
+        drawing.draw(store, dataset, person, sample if anew else ())
 
 
 def check_may_write(store: Store, dataset: str, person: str, item: str) -> None:

@@ -20,17 +20,18 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 
-from sqlalchemy import Connection, and_, case, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Select, case, delete, func, select, update
 
 from spanlab.base.errors import UsageError
 from spanlab.schema import DatasetSettings, QueueCursor, QueueQuery, Status
 from spanlab.schema.progress import QueueProgress
 from spanlab.storage import Store
 from spanlab.storage.assignment import deal, rows_of
-from spanlab.storage.catalog import DatasetRow, annotators_of, settings_of
+from spanlab.storage.catalog import DatasetRow, annotators_of, counts, settings_of
 from spanlab.storage.engine import insert_new, insert_rows
 from spanlab.storage.items import id_at
 from spanlab.storage.tables import annotated, queue_items, queues
@@ -67,12 +68,6 @@ def grows(settings: DatasetSettings) -> bool:
 def may_lose(settings: DatasetSettings) -> bool:
     """Return whether others may take items of a list that its person has not decided."""
     return bool(settings.overlap) and bool(grows(settings) or settings.away or settings.returned)
-
-
-def is_drawn(store: Store, dataset: str, person: str) -> bool:
-    """Return whether a person's list is there, with nothing left to be drawn of it."""
-    with store.reading(dataset, person) as (connection, row, _):
-        return is_current(connection, row, person)
 
 
 def draw(store: Store, dataset: str, person: str, sample: Sequence[str] = ()) -> None:
@@ -133,7 +128,8 @@ def _draw(
     if not grows(settings):
         n_left = _n_even(connection, dataset, settings, n_begun + len(fresh)) - n_given
         n_begun, rate = 0, Fraction(max(min(n_left, len(pool)), 0), max(len(fresh), 1))
-    rest = [*_mixed(fresh, checks, lambda n: check_items.due(secret, n, rate), n_begun)]
+    due = partial(check_items.due, secret, rate=rate)
+    rest = [*_mixed(fresh, checks, due, n_begun)] if pool else fresh
     placed = set(rest)
     for position in asked:
         if position not in placed:
@@ -163,13 +159,19 @@ def _seen(
 
 def _own(connection: Connection, dataset: DatasetRow, reviewer: str) -> set[int]:
     """Return the positions of what a person has annotated."""
+    own = select(annotated.c.position).where(*_is_own(connection, dataset, reviewer))
+    return {*connection.execute(own).scalars()}
+
+
+def _is_own(
+    connection: Connection, dataset: DatasetRow, reviewer: str
+) -> list[ColumnElement[bool]]:
     annotator = annotators_of(connection, dataset.id).get(reviewer)
-    own = select(annotated.c.position).where(
+    return [
         annotated.c.dataset_id == dataset.id,
         annotated.c.position < dataset.n_items,
         annotated.c.annotator_id == (-1 if annotator is None else annotator.id),
-    )
-    return {*connection.execute(own).scalars()}
+    ]
 
 
 def _rate(settings: DatasetSettings) -> Fraction:
@@ -274,19 +276,14 @@ def progress(store: Store, dataset: str, person: str) -> QueueProgress:
 def progress_of(connection: Connection, dataset: DatasetRow, reviewer: str) -> QueueProgress:
     """Return what ``progress`` does."""
     settings, size = settings_of(connection, dataset.name), _size(connection, dataset, reviewer)
-    annotator = annotators_of(connection, dataset.id).get(reviewer)
-    is_listed = and_(
-        queue_items.c.position == annotated.c.position, *rows_of(queue_items, dataset, reviewer)
-    )
-    is_own = annotated.c.annotator_id == (-1 if annotator is None else annotator.id)
-    both, decided = (func.count(), func.count(queue_items.c.position)), []
-    for status in (Status.DONE, Status.SKIPPED):
-        own = select(*both).select_from(annotated.outerjoin(queue_items, is_listed))
-        own = own.where(annotated.c.dataset_id == dataset.id, is_own)
-        decided.append(connection.execute(own.where(annotated.c.status == status.value)).one())
-    (done, done_here), (skipped, skipped_here) = decided
-    total, waiting = size.items + done - done_here + skipped - skipped_here, False
-    left = total - done - skipped
+    counted = counts(connection, dataset, reviewer)
+    own = select(annotated.c.position).where(*_is_own(connection, dataset, reviewer))
+    decided = own.where(annotated.c.status.in_([Status.DONE.value, Status.SKIPPED.value]))
+    listed = rows_of(queue_items, dataset, reviewer)
+    both = select(func.count()).where(*listed, queue_items.c.position.in_(decided))
+    done, skipped = counted[Status.DONE], counted[Status.SKIPPED]
+    left = size.items - connection.execute(both).scalar_one()
+    total, waiting = done + skipped + left, False
     if may_lose(settings):
         query = QueueQuery(reviewer=reviewer, status=Status.NOT_ANNOTATED, listed=True)
         query = replace(query, max_annotators=settings.overlap - 1)
@@ -308,8 +305,7 @@ def progress_of(connection: Connection, dataset: DatasetRow, reviewer: str) -> Q
 def _n_to_come(connection: Connection, dataset: DatasetRow, reviewer: str, n_new: int) -> int:
     """Return by how many items a list grows with so many others, check items included."""
     settings, size = settings_of(connection, dataset.name), _size(connection, dataset, reviewer)
-    listed = select(queues.c.n_before, queues.c.secret).where(*rows_of(queues, dataset, reviewer))
-    own = connection.execute(listed).first()
+    own = connection.execute(_select_list(dataset, reviewer)).first()
     if own is None or settings.known is None:
         return n_new
     n_due = check_items.due(own.secret, size.others + n_new - (own.n_before or 0), _rate(settings))
@@ -366,9 +362,13 @@ def _begin(connection: Connection, dataset: DatasetRow, reviewer: str) -> tuple[
     row = {"dataset_id": dataset.id, "reviewer": reviewer, "basis": ""}
     row |= {"secret": secrets.token_hex(16)}
     connection.execute(insert_new(connection, queues), row)
-    own = select(queues.c.n_before, queues.c.secret).where(*rows_of(queues, dataset, reviewer))
-    n_before, secret = connection.execute(own.with_for_update()).one()
+    own = _select_list(dataset, reviewer).with_for_update()
+    n_before, secret = connection.execute(own).one()
     return n_before, secret
+
+
+def _select_list(dataset: DatasetRow, reviewer: str) -> Select[int | None, str]:
+    return select(queues.c.n_before, queues.c.secret).where(*rows_of(queues, dataset, reviewer))
 
 
 def _size(connection: Connection, dataset: DatasetRow, reviewer: str) -> _Size:

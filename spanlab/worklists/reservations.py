@@ -78,7 +78,9 @@ def holders_of_check(
 def _others_with(
     connection: Connection, dataset: DatasetRow, position: int, reviewer: str
 ) -> tuple[str, ...]:
-    done = people_with(dataset, Status.DONE).where(annotated.c.position == position)
+    # By a range SQLite reads the rows of the item, else those of the whole dataset.
+    here = annotated.c.position.between(position, position)
+    done = people_with(dataset, Status.DONE).where(here)
     holders = _select_holders(dataset, time.time()).where(reservations.c.position == position)
     everybody = {str(row[0]) for row in connection.execute(union(done, holders))}
     return tuple(sorted(everybody - {reviewer}))

@@ -1,18 +1,19 @@
 """The items of a queue as one SELECT: which ones a query lets through, in which order, how many.
 
-A row has the place of an item (in import order, in the stored list of the reviewer or in a sample)
-and what the query filters and orders by. Of a check item in a list, what the plan says of it is
-read from its twin: the item ``told`` in its stead.
+Every query goes through a stored list: the reviewer's own where there is a plan or check items, or
+the dataset's, which is everybody's. A row has the place of an item in the list (or in a sample) and
+what the query filters and orders by. Of a check item in a list, what the plan says of it is read
+from its twin: the item ``told`` in its stead.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
@@ -36,7 +37,7 @@ from sqlalchemy.sql.visitors import iterate
 
 from spanlab.schema import AnnotatorKind, AssignedShare, QueueCursor, QueuePlace, QueueQuery, Status
 from spanlab.storage import search
-from spanlab.storage.assignment import is_check
+from spanlab.storage.assignment import is_check, rows_of
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, settings_of
 from spanlab.storage.items import read_at
 from spanlab.storage.search import RowRange
@@ -52,11 +53,22 @@ _ABOVE_ALL = 1e9  # no number that a queue is ordered by is as high, and all are
 _RANKS = {status.value: rank for rank, status in enumerate(Status)}
 _NO_NUMBER = cast(null(), Float)
 
-_ANY = QueueQuery(reviewer="anybody")
 Condition = ColumnElement[bool]
-_list = queue_items
 _twin = queue_values.alias("twin")
 _own, _own_of_twin, _detector = map(annotated.alias, ("own", "own_of_twin", "detector"))
+
+
+class _List(NamedTuple):
+    """A stored list with an item at each place: a person's own, or the dataset's order.
+
+    ``told`` is the position of the item of which it is asked what the plan makes of this one.
+    """
+
+    rows: FromClause
+    is_its: tuple[Condition, ...]  # which of the rows are those of the list
+    place: ColumnElement[int]
+    position: ColumnElement[int]
+    told: ColumnElement[int]
 
 
 @dataclass(frozen=True)
@@ -77,13 +89,15 @@ class Selection:
 
     def positions(self) -> list[int]:
         """Return the positions of all items, in import order, or in that of the list."""
-        found = self._select(self._position, where=self._conditions()).order_by(self._place)
+        found = self._select(self._list.position, where=self._conditions()).order_by(
+            self._list.place
+        )
         return list(self.connection.execute(found).scalars())
 
     def rows(self, positions: Sequence[int]) -> list[Row[Any]]:
         """Return the rows of items in the order given; none of one that is not in the list."""
         texts = items.c.item_id, items.c.json
-        found = self._select(*self._columns, *texts, where=[self._position.in_(positions)])
+        found = self._select(*self._columns, *texts, where=[self._list.position.in_(positions)])
         by_position = {row.position: row for row in self.connection.execute(found)}
         return [by_position[position] for position in positions if position in by_position]
 
@@ -92,21 +106,22 @@ class Selection:
 
         Without a place it begins at the start (backward: at the end).
         """
-        positions: list[int] = []
+        positions, keys = list[int](), self._keys(forward=forward)
+        order = [key.asc() if rises else key.desc() for key, rises in keys]
         for where in self._parts(place, forward=forward):
             if len(positions) < limit:
-                found = self._select(self._position, where=where).order_by(
-                    *self._order(forward=forward)
-                )
+                found = self._select(self._list.position, where=where).order_by(*order)
                 some = found.limit(limit - len(positions))
                 positions += self.connection.execute(some).scalars()
         return positions
 
     def standing(self, place: QueueCursor) -> QueuePlace:
         """Return which of the selected items the one at ``place`` is, and of how many."""
-        if self._is_plain:
+        query = self.query
+        is_ordered = query.listed or query.sample or query.reverse or query.order != "import"
+        if not is_ordered and next(self._filters(0, self.dataset.n_items), None) is None:
             return self._standing_beside(place.position)
-        is_in = self.count(self._place == place.position)
+        is_in = self.count(self._list.place == place.position)
         n_before = self.count(self._is_beyond(place, forward=False)) if is_in else 0
         return QueuePlace(n_before + 1 if is_in else None, self.count())
 
@@ -116,19 +131,6 @@ class Selection:
         if self.query.status is Status.NOT_ANNOTATED:
             return [status.value for status in Status if status is not Status.NOT_ANNOTATED]
         return [Status.DONE.value] if self.query.unfinished else []
-
-    @property
-    def _is_plain(self) -> bool:
-        """Whether nothing else leaves items out, and they are in import order."""
-        query = self.query
-        plain = replace(
-            query, unfinished=False, detector=None, detector_status=None, blind=False,
-            own_only=False, shown_when_done=False, limit=_ANY.limit,
-        )  # fmt: skip
-        is_whole = plain == replace(_ANY, reviewer=query.reviewer, status=plain.status)
-        is_whole = is_whole and query.status in {None, Status.NOT_ANNOTATED}
-        among_all = self.among is None and not self.unlisted and not self.without_checks
-        return is_whole and among_all and query.detector_status is None
 
     def _standing_beside(self, position: int) -> QueuePlace:
         """Count what is left out, of which there is mostly little, or nothing."""
@@ -144,10 +146,9 @@ class Selection:
 
     def _own_left_out(self) -> Select[int]:
         """Select the positions of what the query leaves out for the reviewer's own status."""
-        own = self._annotators.get(self.query.reviewer)
         return select(annotated.c.position).where(
             annotated.c.dataset_id == self.dataset.id,
-            annotated.c.annotator_id == (-1 if own is None else own.id),
+            annotated.c.annotator_id == self._number(self.query.reviewer),
             annotated.c.status.in_(self._left_out),
         )
 
@@ -185,65 +186,57 @@ class Selection:
 
     def _select(self, *columns: ColumnElement[Any], where: Iterable[Condition] = ()) -> Select[Any]:
         """Select of all places, with what is said of them as far as this is asked for."""
-        query, dataset = self.query, self.dataset.id
-        where = [*where]
+        query, stored, where = self.query, self._list, [*where]
         parts = chain.from_iterable(map(iterate, (*columns, *where, self._value)))
-        asked = {getattr(part, "table", None) for part in parts}
-        joined: FromClause = _list if query.listed else queue_values
-        is_valued = queue_values.c.dataset_id == dataset
-        where += self._own_list if query.listed else [is_valued]
-        if query.listed and queue_values in asked:
-            joined = joined.join(
-                queue_values, and_(is_valued, queue_values.c.position == self._position)
-            )
-        told = func.coalesce(_list.c.twin, _list.c.position)
-        if query.sample or items in asked:
-            is_item = items.c.dataset_id == dataset, items.c.position == self._position
-            joined = joined.join(items, and_(*is_item))
-        if query.sample:
-            joined = joined.join(self._sampled, self._sampled.c.value == items.c.item_id)
-        if _twin in asked:
-            is_told = and_(_twin.c.dataset_id == dataset, _twin.c.position == told)
-            joined = joined.outerjoin(_twin, is_told)
-        authors = (
-            (_own, query.reviewer, self._position),
-            (_detector, query.detector, self._position),
-            (_own_of_twin, query.reviewer, told),
-        )
-        for table, name, at in authors:
+        asked = {getattr(part, "table", None) for part in parts} - {*iterate(stored.rows)}
+        joined, in_sqlite = stored.rows, self.connection.dialect.name == "sqlite"
+        for table, at, name in (
+            (queue_values, stored.position, None),
+            (items, stored.position, None),
+            (_twin, stored.told, None),
+            (_own, stored.position, query.reviewer),
+            (_detector, stored.position, query.detector or ""),
+            (_own_of_twin, stored.told, query.reviewer),
+        ):
             if table in asked:
-                annotator = self._annotators.get(name or "")
-                number = -1 if annotator is None else annotator.id  # nobody's: of a stranger
-                by = table.c.dataset_id == dataset, table.c.annotator_id == number
-                # By a range SQLite reads the index that has all the values, and no rows of texts.
-                in_sqlite = self.connection.dialect.name == "sqlite"
-                is_at = table.c.position.between(at, at) if in_sqlite else table.c.position == at
-                joined = joined.outerjoin(table, and_(*by, is_at))
-        return select(*columns).select_from(joined).where(*where)
+                here = [table.c.dataset_id == self.dataset.id, table.c.position == at]
+                if name is not None:
+                    # By a range SQLite reads the index that has all the values, no rows of texts.
+                    here[1:] = [table.c.position.between(at, at)] if in_sqlite else here[1:]
+                    here.append(table.c.annotator_id == self._number(name))
+                joined = joined.join(table, and_(*here), isouter=name is not None)
+        return select(*columns).select_from(joined).where(*where, *stored.is_its)
 
-    @property
-    def _own_list(self) -> tuple[Condition, ...]:
-        return _list.c.dataset_id == self.dataset.id, _list.c.reviewer == self.query.reviewer
+    @cached_property
+    def _list(self) -> _List:
+        values, own, query = queue_values.c, queue_items.c, self.query
+        at = values.position
+        stored = _List(queue_values, (values.dataset_id == self.dataset.id,), at, at, at)
+        if query.listed:
+            is_its = own.dataset_id == self.dataset.id, own.reviewer == query.reviewer
+            told = func.coalesce(own.twin, own.position)
+            stored = _List(queue_items, is_its, own.place, own.position, told)
+        if not query.sample:
+            return stored
+        ids, sampled = items.c.item_id, self._sampled
+        is_item = items.c.dataset_id == self.dataset.id, items.c.position == stored.position
+        rows = stored.rows.join(items, and_(*is_item)).join(sampled, sampled.c.value == ids)
+        return stored._replace(rows=rows, place=sampled.c.place)
+
+    def _number(self, annotator: str) -> int:
+        """Return the number of an annotator; of a stranger one that nobody has."""
+        row = self._annotators.get(annotator)
+        return -1 if row is None else row.id
 
     @property
     def _columns(self) -> tuple[ColumnElement[Any], ...]:
         values = queue_values.c
         return (
-            *(self._position, self._place.label("place"), self._value.label("value")),
+            *(self._list.position, self._list.place.label("place"), self._value.label("value")),
             *(values.lang, values.n_passages, self._max_prob.label("max_prob")),
             *(_own.c.status, self._people.label("n_people")),
             *(self._disagreement.label("disagreement"), self._counted("claims").label("n_claims")),
         )
-
-    @property
-    def _position(self) -> ColumnElement[int]:
-        return _list.c.position if self.query.listed else queue_values.c.position
-
-    @property
-    def _place(self) -> ColumnElement[int]:
-        if self.query.sample:
-            return self._sampled.c.place
-        return _list.c.place if self.query.listed else self._position
 
     @cached_property
     def _sampled(self) -> FromClause:
@@ -317,29 +310,21 @@ class Selection:
             "passages": queue_values.c.n_passages,
         }[order]
 
-    def _order(self, *, forward: bool) -> tuple[ColumnElement[Any], ...]:
-        (key, rises), (place, place_rises) = self._key(forward=forward), self._step(forward=forward)
-        by_place = place.asc() if place_rises else place.desc()
-        if self.query.order == "import":
-            return (by_place,)
-        return key.asc() if rises else key.desc(), by_place
+    def _keys(self, *, forward: bool) -> list[tuple[ColumnElement[Any], bool]]:
+        """Return what items are ordered by, and whether it rises: a number or none, then places."""
+        in_order = self.query.order == "import"
+        by_place = self._list.place, forward != (in_order and self.query.reverse)
+        by_value = func.coalesce(self._value, self._last), forward == (self._last > 0)
+        return [by_place] if in_order else [by_value, by_place]
 
     def _is_beyond(self, place: QueueCursor, *, forward: bool) -> Condition:
         """Return the condition that an item comes after a place (or before it)."""
-        (key, rises), (at, at_rises) = self._key(forward=forward), self._step(forward=forward)
-        further = at > place.position if at_rises else at < place.position
-        if self.query.order == "import":
-            return further
-        value = self._last if place.value is None else place.value
-        return or_(key > value if rises else key < value, and_(key == value, further))
-
-    def _step(self, *, forward: bool) -> tuple[ColumnElement[int], bool]:
-        """Return the places, and whether they rise where nothing else decides."""
-        return self._place, forward != (self.query.order == "import" and self.query.reverse)
-
-    def _key(self, *, forward: bool) -> tuple[ColumnElement[Any], bool]:
-        """Return the number to order by, and whether it rises."""
-        return func.coalesce(self._value, self._last), forward == (self._last > 0)
+        *values, (at, rises) = self._keys(forward=forward)
+        beyond: Condition = at > place.position if rises else at < place.position
+        for key, key_rises in values:
+            value = self._last if place.value is None else place.value
+            beyond = or_(key > value if key_rises else key < value, and_(key == value, beyond))
+        return beyond
 
     @property
     def _last(self) -> float:
@@ -352,7 +337,7 @@ class Selection:
 
         There is one part, but where a text is looked for in import order.
         """
-        query, rises = self.query, self._step(forward=forward)[1]
+        query, (_, rises) = self.query, self._keys(forward=forward)[-1]
         start, stop, size = 0, self.dataset.n_items, _WINDOW
         if query.listed or query.sample or query.order != "import":
             beyond = () if place is None else (self._is_beyond(place, forward=forward),)
@@ -371,18 +356,23 @@ class Selection:
 
     def _conditions(self, window: tuple[int, int] | None = None) -> Iterator[Condition]:
         """Yield what must hold for an item; ``window`` are the positions to look at (None: all)."""
-        query, settings = self.query, settings_of(self.connection, self.dataset.name)
+        query = self.query
         start, stop = window or (0, self.dataset.n_items)
-        within = and_(self._position >= start, self._position < stop)
+        within = and_(self._list.position >= start, self._list.position < stop)
         # SQLite reads the list first where it has a range, and need not sort.
-        yield _list.c.place >= 0 if query.listed else within
-        if query.status not in {None, Status.NOT_ANNOTATED}:
-            yield _own.c.status == query.status
+        yield queue_items.c.place >= 0 if query.listed else within
         if self._left_out and (query.listed or query.sample):
             yield func.coalesce(_own.c.status, "").not_in(self._left_out)
         elif self._left_out:  # an index has them all
             at = annotated.c.position
-            yield self._position.not_in(self._own_left_out().where(at >= start, at < stop))
+            yield self._list.position.not_in(self._own_left_out().where(at >= start, at < stop))
+        yield from self._filters(start, stop)
+
+    def _filters(self, start: int, stop: int) -> Iterator[Condition]:
+        """Yield the other conditions, for an item at one of these positions."""
+        query, settings = self.query, settings_of(self.connection, self.dataset.name)
+        if query.status not in {None, Status.NOT_ANNOTATED}:
+            yield _own.c.status == query.status
         if query.detector_status is not None:
             none = Status.NOT_ANNOTATED.value
             yield func.coalesce(_detector.c.status, none) == query.detector_status.value
@@ -398,11 +388,12 @@ class Selection:
             decided = _own.c.status.in_([Status.DONE.value, Status.SKIPPED.value])
             yield or_(and_(*planned), decided) if stays else and_(*planned)
         if self.without_checks and settings.known:
-            yield ~is_check(self.connection, self.dataset, self._position)
+            yield ~is_check(self.connection, self.dataset, self._list.position)
         if self.unlisted:
-            yield self._position.not_in(select(_list.c.position).where(*self._own_list))
+            own = rows_of(queue_items, self.dataset, query.reviewer)
+            yield self._list.position.not_in(select(queue_items.c.position).where(*own))
         if self.among is not None:
-            yield self._position.in_(self.among)
+            yield self._list.position.in_(self.among)
         if query.unplaced:
             yield from self._unplaced()
         is_for_list = query.listed or self.unlisted or self.among is not None
@@ -431,10 +422,10 @@ class Selection:
         knowing = [kind for kind in AnnotatorKind if kind is not AnnotatorKind.DETECTOR]
         finished = select(literal(1)).where(
             annotated.c.dataset_id == self.dataset.id,
-            annotated.c.position == self._position,
+            annotated.c.position == self._list.position,
             annotated.c.status == Status.DONE.value,
         )
-        finished = finished.correlate(queue_values, _list)
+        finished = finished.correlate(queue_values, queue_items)
         by_anybody = annotated.c.annotator_id.in_(self.authors(*AnnotatorKind))
         by_knowing = annotated.c.annotator_id.in_(self.authors(*knowing))
         yield finished.where(by_anybody, CALLED_HALLUCINATED).exists()
@@ -448,11 +439,11 @@ class Selection:
         """
         query, authors, dialect = self.query, self.seen_authors, self.connection.dialect.name
         if query.label is not None:
-            yield self._position.in_(search.with_label(dialect, query.label, within, authors))
+            yield self._list.position.in_(search.with_label(dialect, query.label, within, authors))
         if query.text is None:
             return
         if not hides_ids:
-            yield self._position.in_(search.with_text(dialect, query.text, within, authors))
+            yield self._list.position.in_(search.with_text(dialect, query.text, within, authors))
             return
         said = {one.id for one in self._annotators.values()} if authors is None else authors
         in_item, in_notes = (
@@ -460,8 +451,8 @@ class Selection:
             for of in ({search.THE_ITEM}, said - {search.THE_ITEM})
         )
         by_id = self._found_by_id(query.text, in_item)
-        in_text = and_(self._position.in_(in_item), self._position.not_in(by_id))
-        yield or_(in_text, self._position.in_(in_notes))
+        in_text = and_(self._list.position.in_(in_item), self._list.position.not_in(by_id))
+        yield or_(in_text, self._list.position.in_(in_notes))
 
     def _found_by_id(self, searched: str, found: Select[int]) -> list[int]:
         """Return which of the positions that a search has found lack its words but for the id."""
@@ -478,15 +469,10 @@ class Selection:
         ]
 
 
-def is_of_share(
-    dataset: DatasetRow, share: AssignedShare, values: FromClause = queue_values
-) -> ColumnElement[bool]:
-    """Return the condition that an item is of this share.
-
-    ``values`` is the table ``queue_values``, or an alias of it.
-    """
-    back, position = share.steps_back, values.c.position
-    turn: ColumnElement[int] = func.coalesce(values.c.turn, position)
+def is_of_share(dataset: DatasetRow, share: AssignedShare) -> ColumnElement[bool]:
+    """Return the condition that the item of a row of ``queue_values`` is of this share."""
+    back, position = share.steps_back, queue_values.c.position
+    turn: ColumnElement[int] = func.coalesce(queue_values.c.turn, position)
     step = case(dict(enumerate(back)), value=(turn // share.people) % len(back))
 
     def rank(number: int) -> ColumnElement[int]:
@@ -497,6 +483,8 @@ def is_of_share(
         finished = people_with(dataset, Status.DONE).where(
             annotated.c.position == position, annotators.c.name == name
         )
-        is_free = and_(rank(number) < rank(share.number), ~finished.correlate(values).exists())
+        is_free = and_(
+            rank(number) < rank(share.number), ~finished.correlate(queue_values).exists()
+        )
         reached = reached - case((is_free, 1), else_=0)
     return reached < share.each

@@ -96,7 +96,6 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "entrances.readings": (_SEE, entrances.readings),
     "entrances.last_active": (_SEE, entrances.last_active),
     "drawing.draw": (_REVIEW, lambda store, name: drawing.draw(store, name, "Anna")),
-    "drawing.is_drawn": (_SEE, lambda store, name: drawing.is_drawn(store, name, "Anna")),
     "drawing.draw_next": (_REVIEW, lambda store, name: drawing.draw_next(store, name, _ANNA)),
     "drawing.progress": (_SEE, lambda store, name: drawing.progress(store, name, "Anna")),
     "drawing.n_to_come": (_SEE, lambda store, name: drawing.n_to_come(store, name, _ANNA)),

@@ -213,6 +213,28 @@ def test_what_enough_others_finished_is_not_left_to_who_has_only_begun_it(planne
     assert progress(planned, "d", "Ben") == ended
 
 
+def test_to_reserve_an_item_reads_nothing_of_the_others(planned: Store) -> None:
+    if not planned.database.is_sqlite:
+        return  # it has statistics, and plans by them
+    asked: list[tuple[str, tuple[object, ...]]] = []
+
+    def note(_conn: object, _cursor: object, statement: str, values: object, *_: object) -> None:
+        assert isinstance(values, tuple)
+        asked.append((statement, values))
+
+    event.listen(planned.database.engine, "before_cursor_execute", note)
+    assert not plans.reserve(planned, "d", "c", "Ada", people=1)
+    event.remove(planned.database.engine, "before_cursor_execute", note)
+    steps = list[str]()
+    with planned.database.reading() as connection:
+        for statement, values in asked:
+            if "annotations" in statement:
+                explained = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)
+                steps += [row.detail for row in explained if "annotations_" in row.detail]
+    assert steps
+    assert all("position" in step for step in steps), steps
+
+
 def test_a_snapshot_is_one_state_until_its_thread_writes(planned: Store) -> None:
     with planned.database.snapshot():
         before = planned.settings("d")
