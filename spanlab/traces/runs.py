@@ -51,8 +51,6 @@ def runs_of(spans: Sequence[Span]) -> list[Run]:
     spans = joined(spans)
     trace = Trace(spans)
     parts = _parts(trace)
-    if len(parts) < 2:
-        return [Run(0, spans)]
     links = _Links(trace, parts)
     runs = _repeated(trace, parts, links)
     if sum(any(parts[name].answers for name in names) for names in runs.values()) < 2:
@@ -206,12 +204,10 @@ class _Links:
     def _join_beside(self, span: Span) -> None:
         """Find whose a span beside runs is, by what it was asked, and what it found."""
         is_model = self._trace.kind(span) == "model"
-        asked = self._trace.asked_in(span) if is_model else told.asked_of(span)
-        for text in told.documents_of(span):
+        messages = self._trace.messages(span, read=False) if is_model else ()
+        for text in (*told.documents_of(span), *(message.text for message in messages)):
             self._found.add(text, span["id"])
-        for message in self._trace.messages(span, read=False) if is_model else ():
-            self._found.add(message.text, span["id"])
-        self.readers[span["id"]] = self._asked.owners(_core(asked), _START)
+        self.readers[span["id"]] = self._asked.owners(_core(told.asked_of(span)), _START)
 
     def _closeness(self, name: _Name, span: Span) -> tuple[int, int]:
         """Return how many spans are around both, and minus the time between them."""
@@ -219,15 +215,11 @@ class _Links:
         return _n_common(self._trace, part, span), -abs(part["end"] - span["start"])
 
     def _join_asked(self, name: _Name) -> None:
-        """Join a part with those that were asked the same, or what it said."""
+        """Join a part with those that were asked the same."""
         part = self._parts[name]
         for other in self._asked.owners(_core(part.question), _START):
             if not self._are_repeated(part, self._parts[other]):
                 self._join(name, other)
-        for answer in part.answers:
-            for other in self._asked.owners(answer, _START):
-                if self._parts[other].span["start"] >= part.span["end"]:
-                    self._note_gift(answer, name, self._parts[other].span)
 
     def _are_repeated(self, one: _Part, other: _Part) -> bool:
         """Say whether two parts are runs of one function, or in spans that are, or turns."""
@@ -247,22 +239,15 @@ class _Links:
         first, second = (path[apart : apart + 2] for path in paths)
         return len(first) == len(second) == 2 and _bare_name(first[0]) == _bare_name(second[0])
 
-    def _note_gift(self, text: str, giver: _Name, reader: Span) -> None:
-        self._gifts.setdefault(text, {}).setdefault(giver, []).append(reader)
-
     def _join_given(self, span: Span, reader: _Name) -> None:
         """Note what parts had said that a span was given, which is in another part."""
-        part = self._parts[reader]
         for text in self._trace.given(span):
             for found in self._found.owners(text):
                 self.readers[found].add(reader)
             for said, givers in self._said.inside(text).items():
-                for other in givers:
-                    giver = self._parts[other]
-                    is_turn = part.is_whole and _have_one_name(part, giver)
-                    is_turn &= giver.answers[0] not in told.arguments_of(part.span)
-                    if not is_turn and giver.span["end"] <= span["start"] and other != reader:
-                        self._note_gift(said, other, span)
+                for giver in givers:
+                    if self._parts[giver].span["end"] <= span["start"]:
+                        self._gifts.setdefault(said, {}).setdefault(giver, []).append(span)
 
     def _join_readers(self, read_by: Mapping[_Name, Sequence[Span]]) -> None:
         """Join those that said a text with all who read it, each with the closest if several did.
@@ -373,4 +358,4 @@ def _extent(spans: Iterable[Span]) -> tuple[int, int]:
 
 
 _ABOUT: Final = frozenset(name for meaning in ABOUT for name in told.NAMES[meaning])
-_OF_TRACE: Final = frozenset((*told.NAMES["run"], *told.NAMES["result"], *told.NAMES["preview"]))
+_OF_TRACE: Final = frozenset((*told.NAMES["run"], *told.NAMES["result"]))

@@ -117,12 +117,9 @@ class Trace:
 
     def given(self, span: Span) -> Iterator[str]:
         """Yield the texts that a span was given, of a chat only what is new since an answer."""
-        if news := self.news(span):
-            for message in news:
-                asks = message.role in told.USERS or len(news) == 1
-                yield last_round(message.text, asks=asks)
-        elif not self._is(span, "model"):
-            yield from told.strings_in(told.input_of(span))
+        news = self.news(span)
+        for message in news:
+            yield last_round(message.text, asks=message.role in told.USERS or len(news) == 1)
 
     def news(self, span: Span) -> list[TracedMessage]:
         """Return the instructions in a chat that a span was given, and its last turn."""
@@ -190,24 +187,13 @@ class Trace:
 
     @cached_property
     def heard(self) -> list[Span]:
-        """Return the spans whose texts count, as they ended: of one call heard twice the inner.
-
-        A model's call around another has what that has, and a retriever around or in one with
-        documents only names them.
-        """
-
-        def is_documented(span: Span) -> bool:
-            return self._is(span, "retriever") and told.has_documents(span)
+        """Return the spans whose texts count, as they ended: of one call heard twice the inner."""
 
         def is_counted(span: Span) -> bool:
-            name, kind = span["id"], self._kinds[span["id"]]
-            only_names = kind == "retriever" and not told.has_documents(span)
-            only_names = only_names and (name in documenting or documented[name])
-            doubled = kind == "model" and name in repeating
-            return not (span.get("failed") or kind == "agent" or doubled or only_names)
+            doubled = self._is(span, "model") and span["id"] in repeating
+            return not (span.get("failed") or self._is(span, "agent") or doubled)
 
         repeating = self._around(lambda span: self._is(span, "model") and bool(replies_of(span)))
-        documenting, documented = self._around(is_documented), self._inherited(is_documented)
         return sorted(filter(is_counted, self.order), key=itemgetter("end"))
 
     @cached_property
@@ -277,18 +263,14 @@ class Trace:
         """Return what the run was given, without passages in it; "" if nothing says so."""
         said = (text_asked(_first(span, "run")) for span in self._roots)
         asked = next(filter(None, said), "") or self._asked_by("") or self._asked_by("agent")
-        asked = asked or self._asked_by("model", passages)
-        asked = asked or self._asked_by("retriever") or self._asked_by("model")
+        asked = asked or self._asked_by("model") or self._asked_by("retriever")
         calls = [*self.answering, *self.calls]
         asked = asked or next(filter(None, map(self.asked_in, calls)), "")
-        asked = asked or next(filter(None, map(_preview, self._roots)), "")
         parts = parts_of(asked, passages)
-        is_quoting = parts.passages or last_round(asked) != asked
-        asked = parts.question if is_quoting and parts.question else asked
-        return asked.removeprefix(_NEW_TASK)
+        return (parts.question or asked).removeprefix(_NEW_TASK)
 
-    def _asked_by(self, kind: str, passages: Sequence[str] = ()) -> str:
-        """Return the question in the first span of a kind, without passages around it.
+    def _asked_by(self, kind: str) -> str:
+        """Return the question in the first span of a kind.
 
         Of models it is the call that answered in the end, unless it was told to go on from what an
         earlier one had said; of one that rewrites, if its task is not in the same message.
@@ -301,9 +283,7 @@ class Trace:
             if kind != "model" and self._answers_a_part(span):
                 continue
             asked = self.asked_in(span) if kind == "model" else told.asked_of(span)
-            if any(passage in asked for passage in passages):
-                asked = parts_of(asked, passages).question
-            elif kind == "model" and any(text in asked for text in self._said):
+            if kind == "model" and any(text in asked for text in self._said):
                 asked = parts_of(asked).question or asked
             if asked and not self._was_said(asked, span, within=kind == "model"):
                 return asked
@@ -315,8 +295,6 @@ class Trace:
         That call reads what was answered to parts of its own question, which no model had said.
         """
         last = self.answering[-1] if self.answering else span
-        if any(outer["id"] == span["id"] for outer in self.path(last)):
-            return False
         said, read = told.said_by(span), self.messages(last, read=True)
         is_own = not any(text in self.asked_in(last) for text in self._said)
         return bool(said) and is_own and said in self._said and any(said in m.text for m in read)
@@ -351,8 +329,7 @@ class Trace:
             found = [(text, span["end"]) for text in told.documents_of(span)]
             if span.get("is_shared"):  # with other runs: of those that this run's prompts repeat
                 read = [m.text for call in self.calls for m in self.messages(call, read=True)]
-                used = [(text, at) for text, at in found if any(text in prompt for prompt in read)]
-                found = used or found
+                found = [(text, at) for text, at in found if any(text in prompt for prompt in read)]
             if self._is(span, "model"):
                 news = (m.text for m in self.news(span) if m.role in RESULTS)
                 results = [text for new in news for text in results_in(new)]
@@ -426,12 +403,6 @@ def _time(nanoseconds: int) -> str | None:
 def _first(span: Span, meaning: str) -> Any:
     values = (span["attributes"].get(name) for name in told.NAMES[meaning])
     return next((value for value in values if str(value) not in ("", "None", "nan")), None)
-
-
-def _preview(span: Span) -> str:
-    """Return the question in MLflow's preview of a trace's input, unless it is cut."""
-    asked = text_asked(_first(span, "preview"))
-    return "" if asked.endswith("...") else asked
 
 
 def replies_of(span: Span) -> list[TracedMessage]:
