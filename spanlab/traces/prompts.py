@@ -65,17 +65,12 @@ def parts_of(prompt: str, returned: Iterable[str] = (), *, asks: bool = True) ->
     return PromptParts(tuple(section.text for section in sections), question)
 
 
-def last_round(prompt: str, *, asks: bool = True) -> str:
-    """Return a prompt without the examples, or the turns of a chat, that its question is behind.
-
-    One that asks nothing, as the message before a user's, may end with what was said in a chat.
-    """
+def last_round(prompt: str) -> str:
+    """Return a prompt without the examples, or the turns of a chat, that its question is behind."""
     labels = _labels(prompt)
     filled = [n for n, label in enumerate(labels) if _text_behind(prompt, label)]
     asked = [n for n in filled if labels[n]["question"]]
     said = [n for n in filled if labels[n]["answer"] and asked and asked[0] < n < asked[-1]]
-    if asked and not asks and _name(labels[asked[-1]]) in _SPEAKERS:
-        said += [n for n in filled if labels[n]["answer"] and asked[-1] < n]
     if not said:
         return prompt
     head = prompt[: labels[asked[0]].start()]

@@ -159,9 +159,8 @@ def record_of(unordered: Sequence[Span], turn: int = 0, rules: Rules | None = No
     if answer is None:
         found, expected = trace.lacks()
         raise NoAnswer("no span of this trace has a model's answer", found=found, expected=expected)
-    said = [message.text for span in trace.calls for message in replies_of(span)]
-    if answer not in said:  # a part of what a model said, or more than that
-        near = [text for text in said if answer in text or text in answer]
+    if answer not in trace.said:  # a part of what a model said, or more than that
+        near = [text for text in trace.said if answer in text or text in answer]
         recorder.step(near[-1:], answer, "answer")
     feedback = read_feedback(_feedback(trace, answer, turn), rules)
     kept = {given.name: given.value for given in feedback if given.hallucinated is None}

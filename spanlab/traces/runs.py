@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from spanlab.traces import spans as told
-from spanlab.traces.prompts import parts_of
+from spanlab.traces.prompts import last_round, parts_of
 from spanlab.traces.span_files import joined
 from spanlab.traces.spans import Span
 from spanlab.traces.trace import ABOUT, RESULTS, Trace
@@ -99,7 +99,7 @@ def _parts(trace: Trace) -> dict[_Name, _Part]:
 def _part(trace: Trace, span: Span, said: Mapping[_Name, Sequence[str]]) -> _Part | None:
     if trace.kind(span) == "model":
         asked, has_failed = trace.asked_in(span), bool(span.get("failed"))
-        if trace.is_answering(span) or (has_failed and asked):
+        if span["id"] in said or (has_failed and asked):
             replies = [message.text for message in trace.messages(span, read=False)]
             return _Part(span, asked, [] if has_failed else replies, is_whole=False)
     elif trace.kind(span) in ("", "agent") and (inner := said.get(span["id"])):
@@ -224,7 +224,8 @@ class _Links:
     def _are_repeated(self, one: _Part, other: _Part) -> bool:
         """Say whether two parts are runs of one function, or in spans that are, or turns."""
         if one.is_whole or other.is_whole:
-            return one.is_whole and _have_one_name(one, other)
+            have_one_name = one.span["name"] == other.span["name"]
+            return one.is_whole and other.is_whole and have_one_name
         earlier, later = sorted((one, other), key=lambda part: part.span["start"])
         news = self._trace.news(later.span)
         turns = self._trace.messages(later.span, read=True)
@@ -241,13 +242,21 @@ class _Links:
 
     def _join_given(self, span: Span, reader: _Name) -> None:
         """Note what parts had said that a span was given, which is in another part."""
-        for text in self._trace.given(span):
+        news = self._trace.news(span)
+        for message in news:
+            asks, text = message.role in told.USERS or len(news) == 1, last_round(message.text)
             for found in self._found.owners(text):
                 self.readers[found].add(reader)
             for said, givers in self._said.inside(text).items():
                 for giver in givers:
-                    if self._parts[giver].span["end"] <= span["start"]:
+                    is_turn = not asks and self._is_turn(self._parts[giver], text)
+                    if not is_turn and self._parts[giver].span["end"] <= span["start"]:
                         self._gifts.setdefault(said, {}).setdefault(giver, []).append(span)
+
+    def _is_turn(self, part: _Part, text: str) -> bool:
+        """Say whether instructions quote a part's question, which no model had put, beside it."""
+        question = _core(part.question)
+        return question in text and not any(question in said for said in self._trace.said)
 
     def _join_readers(self, read_by: Mapping[_Name, Sequence[Span]]) -> None:
         """Join those that said a text with all who read it, each with the closest if several did.
@@ -276,10 +285,6 @@ class _Links:
             is_run = is_run or any(said in p.answers and not p.is_whole for p in parts)
             for name in names if is_run else ():
                 self._join(names[0], name)
-
-
-def _have_one_name(one: _Part, other: _Part) -> bool:
-    return one.is_whole and other.is_whole and one.span["name"] == other.span["name"]
 
 
 def _bare_name(span: Span) -> str:

@@ -138,12 +138,10 @@ class PlacedSpan(NamedTuple):
 
 def placed_spans(request: Any, shared: Mapping[str, Any] | None = None) -> Iterator[PlacedSpan]:
     """Yield what ``spans_in`` yields, each with its source; ``shared`` is said of all of them."""
-    if isinstance(request, list):  # a trace of Zipkin's API
-        for part in request:
-            yield from placed_spans(part, shared)
-        return
-    if framed := _framed(request):
-        yield from placed_spans(framed, shared)
+    rows = request if isinstance(request, list) else _framed(request)
+    for part in rows:  # a list is a trace of Zipkin's API
+        yield from placed_spans(part, shared)
+    if rows or isinstance(request, list):
         return
     held = {name: _parsed(request.get(name)) for name in _HOLD}
     name = next((name for name, value in held.items() if isinstance(value, dict | list)), None)

@@ -106,30 +106,31 @@ class Trace:
     def asked_in(self, call: Span) -> str:
         """Return the last message of a user that a model's call read."""
         read = self.messages(call, read=True)
-        users = [m.text for m in read if m.role in told.USERS and m.text not in self._said]
+        users = [m.text for m in read if m.role in told.USERS and m.text not in self.said]
         users = users or [m.text for m in read if m.role in {*told.USERS, ""}]
         return users[-1] if users else told.asked_of(call)
 
     @cached_property
-    def _said(self) -> set[str]:
-        """What models said, which is no user's message even if a critic's comes as one."""
-        return {message.text for call in self.calls for message in replies_of(call)}
+    def said(self) -> dict[str, int]:
+        """What models said, which is no user's message even if a critic's comes as one.
 
-    def given(self, span: Span) -> Iterator[str]:
-        """Yield the texts that a span was given, of a chat only what is new since an answer."""
-        news = self.news(span)
-        for message in news:
-            yield last_round(message.text, asks=message.role in told.USERS or len(news) == 1)
+        With each stands the end of the first call that said it.
+        """
+        said: dict[str, int] = {}
+        for call in self.calls:
+            for message in replies_of(call):
+                said.setdefault(message.text, call["end"])
+        return said
 
     def news(self, span: Span) -> list[TracedMessage]:
         """Return the instructions in a chat that a span was given, and its last turn."""
         read = self.messages(span, read=True)
-        users = [n for n, m in enumerate(read) if m.role in told.USERS and m.text not in self._said]
+        users = [n for n, m in enumerate(read) if m.role in told.USERS and m.text not in self.said]
         first = users[-1] if users else 0
         return [m for n, m in enumerate(read) if n >= first or m.role not in _TURNS]
 
     def said_inside(self) -> dict[Any, list[str]]:
-        """Return what the answering calls in each span said."""
+        """Return what the answering calls in each span said, and each of these itself."""
         said: dict[Any, list[str]] = {}
         for call in self.answering:
             for outer in self.path(call):
@@ -145,10 +146,6 @@ class Trace:
             if agent := next(outer, None):
                 calls.setdefault(agent["id"], []).append(call)
         return calls
-
-    def is_answering(self, span: Span) -> bool:
-        """Say whether a call is one of those that answer."""
-        return span["id"] in self._answering
 
     def _from_the_roots(self) -> list[Span]:
         """Return the spans, each behind the one around it; in circles, which are broken, as is."""
@@ -230,10 +227,6 @@ class Trace:
         said = [span for span in named if replies_of(span)]
         return [span for span in said if not self._is_instructed_aside(span)] or named
 
-    @cached_property
-    def _answering(self) -> set[Any]:
-        return {call["id"] for call in self.answering}
-
     def _is_instructed_aside(self, span: Span) -> bool:
         """Say whether a call's instructions have it judge, title or route."""
         said = [message.text for message in self.messages(span, read=True)] or [""]
@@ -245,13 +238,12 @@ class Trace:
 
     def answer(self) -> str | None:
         """Return the text that the run gave back, or that the last answering model said."""
-        said = [message.text for span in self.calls for message in replies_of(span)]
         for root in sorted(self._roots, key=itemgetter("end"), reverse=True):
             # A call among others is no run around them, and a guard's or a title is no answer.
             if self._is(root, "model") or (self._aside[root["id"]] and len(self._roots) > 1):
                 continue
             for given in (text_said(_first(root, "result")), told.said_by(root)):
-                if given and any(given in text or text in given for text in said):
+                if given and any(given in text or text in given for text in self.said):
                     return given
         said = [message.text for span in self.answering for message in replies_of(span)]
         if not said and any(self._is(span, "model") for span in self.spans):
@@ -283,7 +275,7 @@ class Trace:
             if kind != "model" and self._answers_a_part(span):
                 continue
             asked = self.asked_in(span) if kind == "model" else told.asked_of(span)
-            if kind == "model" and any(text in asked for text in self._said):
+            if kind == "model" and any(text in asked for text in self.said):
                 asked = parts_of(asked).question or asked
             if asked and not self._was_said(asked, span, within=kind == "model"):
                 return asked
@@ -296,8 +288,9 @@ class Trace:
         """
         last = self.answering[-1] if self.answering else span
         said, read = told.said_by(span), self.messages(last, read=True)
-        is_own = not any(text in self.asked_in(last) for text in self._said)
-        return bool(said) and is_own and said in self._said and any(said in m.text for m in read)
+        asked = parts_of(self.asked_in(last)).question or self.asked_in(last)
+        is_own = not any(text in asked for text in self.said)
+        return bool(said) and is_own and said in self.said and any(said in m.text for m in read)
 
     def _was_said(self, asked: str, span: Span, *, within: bool) -> bool:
         """Say whether a model had said what a span was given, or a part of it (``within``).
@@ -305,9 +298,8 @@ class Trace:
         What a span was given before a model repeated it, as one that condenses questions, is not.
         """
         if within:
-            return any(text in asked for text in self._said)
-        said = (c for c in self.calls if any(asked == reply.text for reply in replies_of(c)))
-        return any(call["end"] <= span["start"] for call in said)
+            return any(text in asked for text in self.said)
+        return bool(self.said.get(asked, math.inf) <= span["start"])
 
     def _tells_task_apart(self, call: Span) -> bool:
         """Say whether a call has its task and the question in two messages, or in parts of one."""
@@ -320,10 +312,7 @@ class Trace:
         Where they found nothing, that is what the prompt quotes. What a model had said or was asked
         before is no evidence, even if a tool gives it back.
         """
-        said: dict[str, int] = {}
-        for call in self.calls:
-            for message in self.messages(call, read=False):
-                said.setdefault(message.text.strip(), call["end"])
+        said = {text.strip(): at for text, at in reversed(self.said.items())}
         texts: dict[str, None] = {}
         for span in sorted(self.heard, key=itemgetter("start")):
             found = [(text, span["end"]) for text in told.documents_of(span)]

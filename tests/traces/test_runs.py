@@ -100,7 +100,8 @@ TWICE = ("It took two years to build.", "It was painted red at first.")
 MEMORY = "The human asked for a year and was told 1989."
 CHUNKS = ("Chunk 1 of the report says a thing.", "Chunk 2 of it says another.")
 DRAFTS = ("A first note on the report.", "A second note on the report.")
-PARTS, PART_ANSWERS = ("First part of it?", "Its second part?"), ("This is so.", "And that is so.")
+PARTS = ("What is its first part?", "What is its second part?")
+PART_ANSWERS = ("Its first part is the nave.", "Its second part is the spire.")
 HYPOTHETICAL = "It may be very old, perhaps from 1850."
 TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
     "side by side": (
@@ -546,6 +547,40 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
         ],
         [item(BUILT), item(DESIGNED)],
     ),
+    "turns that instructions remember without names for who speaks": (
+        [
+            ALL,
+            asked(1, BUILT, (1, 2)),
+            call(
+                "llm2",
+                "all",
+                (5, 6),
+                ("system", f"Memories:\n- The user asked: {BUILT} I said: {SAID[BUILT]}"),
+                ("user", DESIGNED),
+                wrote=SAID[DESIGNED],
+            ),
+        ],
+        [item(BUILT), item(DESIGNED)],
+    ),
+    "answers to questions that a model had put, in the instructions": (
+        [
+            ALL,
+            call("split", "all", (0, 1), ("user", f"Split: {BUILT}"), wrote=json.dumps(PARTS)),
+            *[
+                call(f"llm{n}", "all", (2, 3), ("user", part), wrote=text)
+                for n, (part, text) in enumerate(zip(PARTS, PART_ANSWERS, strict=True))
+            ],
+            call(
+                "last",
+                "all",
+                (15, 16),
+                ("system", "\n".join(map(" ".join, zip(PARTS, PART_ANSWERS, strict=True)))),
+                ("user", BUILT),
+                wrote=SAID[BUILT],
+            ),
+        ],
+        [item(BUILT)],
+    ),
     "turns with a summary of the chat before": (
         [
             ALL,
@@ -614,6 +649,27 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
                 (15, 16),
                 ("system", "\n".join(PART_ANSWERS)),
                 ("user", BUILT),
+                wrote=SAID[BUILT],
+            ),
+        ],
+        [item(BUILT)],
+    ),
+    "agents that answer parts of a question, which is asked behind their answers": (
+        [
+            ALL,
+            *[
+                span
+                for n, (part, text) in enumerate(zip(PARTS, PART_ANSWERS, strict=True))
+                for span in (
+                    row(f"agent{n}", "all", (2, 8), kind="AGENT", asked=part, answered=text),
+                    call(f"llm{n}", f"agent{n}", (3, 4), ("user", part), wrote=text),
+                )
+            ],
+            call(
+                "last",
+                "all",
+                (15, 16),
+                ("user", f"Notes:\n{PART_ANSWERS[0]}\n{PART_ANSWERS[1]}\n\nQuestion: {BUILT}"),
                 wrote=SAID[BUILT],
             ),
         ],
