@@ -17,14 +17,31 @@ pytestmark = pytest.mark.browser
 Sit = Callable[[Sequence[Record]], Desk]
 
 
+FIRST = [
+    "nextSpan",
+    "accept",
+    "reject",
+    "label",
+    "comment",
+    "selectThisWord",
+    "draw",
+    "done",
+    "skip",
+    "undo",
+]
+
+
 def test_the_sheet_lists_every_key_and_what_it_does_and_fits_a_laptop(desk: Sit) -> None:
+    """Ten that everybody needs come first."""
     here = desk([Record(item=Item(id="item", answer="text"))])
     here.press("?")
     shown = here.page.evaluate(
         """() => [...document.querySelectorAll(".sl-sheet dt")].map((node) =>
             [node.children.length, node.nextSibling.textContent])"""
     )
-    assert shown == [[len(key.keys), key.does] for key in KEYS]
+    first = [key for one in FIRST for key in KEYS if key.command == one]
+    assert shown[:10] == [[len(key.keys), key.does] for key in first]
+    assert sorted(shown) == sorted([len(key.keys), key.does] for key in KEYS)
     sheet = here.page.get_by_role("dialog", name="Keyboard shortcuts")
     last = box_of(sheet.get_by_text("Close, cancel, clear the selection"))
     assert last["y"] + last["height"] <= 800
