@@ -259,7 +259,8 @@ class Trace:
         calls = [*self.answering, *self.calls]
         asked = asked or next(filter(None, map(self.asked_in, calls)), "")
         parts = parts_of(asked, passages)
-        return (parts.question or asked).removeprefix(_NEW_TASK)
+        is_quoting = parts.passages or last_round(asked) != asked
+        return ((is_quoting and parts.question) or asked).removeprefix(_NEW_TASK)
 
     def _asked_by(self, kind: str) -> str:
         """Return the question in the first span of a kind.
@@ -286,11 +287,12 @@ class Trace:
 
         That call reads what was answered to parts of its own question, which no model had said.
         """
-        last = self.answering[-1] if self.answering else span
-        said, read = told.said_by(span), self.messages(last, read=True)
+        if (said := told.said_by(span)) not in self.said or not self.answering:
+            return False
+        last = self.answering[-1]
         asked = parts_of(self.asked_in(last)).question or self.asked_in(last)
         is_own = not any(text in asked for text in self.said)
-        return bool(said) and is_own and said in self.said and any(said in m.text for m in read)
+        return is_own and any(said in message.text for message in self.messages(last, read=True))
 
     def _was_said(self, asked: str, span: Span, *, within: bool) -> bool:
         """Say whether a model had said what a span was given, or a part of it (``within``).
@@ -318,7 +320,8 @@ class Trace:
             found = [(text, span["end"]) for text in told.documents_of(span)]
             if span.get("is_shared"):  # with other runs: of those that this run's prompts repeat
                 read = [m.text for call in self.calls for m in self.messages(call, read=True)]
-                found = [(text, at) for text, at in found if any(text in prompt for prompt in read)]
+                used = [(text, at) for text, at in found if any(text in prompt for prompt in read)]
+                found = used or found
             if self._is(span, "model"):
                 news = (m.text for m in self.news(span) if m.role in RESULTS)
                 results = [text for new in news for text in results_in(new)]

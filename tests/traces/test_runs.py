@@ -97,6 +97,7 @@ CONDENSED = f"Please say: {DESIGNED}"
 TURN = f"User: {BUILT}\nAssistant: {SAID[BUILT]}"
 MORE, LONGER = "Tell me more.", f"{BUILT} And who paid for it?"
 TWICE = ("It took two years to build.", "It was painted red at first.")
+MESSAGE = "Translate this into French.\nMessage: The work was completed."
 MEMORY = "The human asked for a year and was told 1989."
 CHUNKS = ("Chunk 1 of the report says a thing.", "Chunk 2 of it says another.")
 DRAFTS = ("A first note on the report.", "A second note on the report.")
@@ -546,6 +547,47 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
             ),
         ],
         [item(BUILT), item(DESIGNED)],
+    ),
+    "a function that condenses the question with a prompt that names nothing": (
+        [
+            ALL,
+            row("clear", "all", (1, 3), asked=DESIGNED, answered=CONDENSED),
+            call("llm1", "clear", (1, 2), ("user", f"Clear, please: {DESIGNED}"), wrote=CONDENSED),
+            call(
+                "llm2",
+                "all",
+                (5, 6),
+                ("user", f"Context: {FOUND[DESIGNED]}\n\nQuestion: {CONDENSED}"),
+                wrote=SAID[DESIGNED],
+            ),
+        ],
+        [TWO],
+    ),
+    "a question with a name and a colon in it": (
+        [call("llm", "", (1, 2), ("user", MESSAGE), wrote=TWICE[0])],
+        [(MESSAGE, TWICE[0], [])],
+    ),
+    "a search for two runs whose prompts have its text in another form": (
+        [
+            ALL,
+            search(0, (0, 1), FOUND[BUILT], asked=BUILT),
+            *[
+                span
+                for n in (1, 2)
+                for span in (
+                    row(f"rag{n}", "all", (2, 9), asked=BUILT, answered=SAID[BUILT]),
+                    call(
+                        f"llm{n}",
+                        f"rag{n}",
+                        (3, 8),
+                        ("system", f"Use: {FOUND[BUILT].upper()}"),
+                        ("user", BUILT),
+                        wrote=SAID[BUILT],
+                    ),
+                )
+            ],
+        ],
+        [ONE, ONE],
     ),
     "turns that instructions remember without names for who speaks": (
         [
