@@ -70,12 +70,12 @@ def page() -> None:
         st.button("Fill in an example", type="tertiary", on_click=fill, args=example)
     left, right = st.columns(2, gap="medium")
     answer = left.text_area(
-        "Answer", height=262, placeholder="Paste what a model wrote.", **_ANSWER
+        "Answer", height=180, placeholder="Paste what a model wrote.", **_ANSWER
     )
     with right:
         typed = st.text_area(
             "Passages (optional)",
-            height=180,
+            height=98,
             placeholder="Paste what it is checked against: a text, or the link of a page.",
             help="Put a link on a line of its own. A line with --- separates two passages.",
             **_PASSAGES,

@@ -61,8 +61,9 @@ def _say_no_jobs() -> None:
 
 
 def _draw_head() -> None:
-    for cell, name in zip(st.columns(_WIDTHS), _COLUMNS, strict=True):
-        cell.caption(name)
+    with st.container(key="jobs-head"):
+        for cell, name in zip(st.columns(_WIDTHS), _COLUMNS, strict=True):
+            cell.caption(name)
 
 
 def _draw_row(view: JobView) -> None:
@@ -74,7 +75,10 @@ def _draw_row(view: JobView) -> None:
             job_badge(view)
         texts = (view.title, row.created, row.models, row.done, row.failed, row.cost, row.left)
         for cell, text in zip(cells[1:-1], texts, strict=True):
-            cell.markdown(plain(text) or "–")
+            if text:
+                cell.markdown(plain(text))
+            else:
+                cell.caption("–")
         cells[-1].button(
             "Hide" if is_open else "Details",
             key=f"details-{view.id}",

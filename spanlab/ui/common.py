@@ -66,7 +66,14 @@ button[data-testid^="stBaseButton-primary"] kbd {
 :has(> .st-key-start-bar) { position: sticky; bottom: 0; z-index: 9;
     background: light-dark(#fff, #171614); }
 .st-key-start-bar { max-height: 50vh; overflow-y: auto; }
-@media (max-width: 40rem) { .st-key-guide-list { max-height: 30vh; overflow-y: auto; } }
+@media (max-width: 40rem) {
+    .st-key-guide-list { max-height: 30vh; overflow-y: auto; }
+    /* A job is a few words side by side: nine lines would say what is missing one below another. */
+    .st-key-jobs-head { display: none; }
+    [class*="st-key-job-"] [data-testid="stColumn"]:has([data-testid="stCaptionContainer"])
+        { display: none; }
+    [class*="st-key-job-"] [data-testid="stColumn"] { min-width: 0; width: auto; flex: 0 1 auto; }
+}
 .st-key-start-bar [data-testid="stMetricValue"] { font-size: 1.15rem; }
 .st-key-start-bar [data-testid="stMetricLabel"] { min-height: 0; }
 </style>"""
