@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from math import nan
 from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -53,6 +54,18 @@ def check_name(name: str, owner: str) -> None:
     except ValidationError:
         rule = "use 1 to 200 characters, without control characters"
         raise UsageError(f"{name!r} is not a valid name for {owner}: {rule}") from None
+
+
+def check_share(name: str, value: object) -> float:
+    """Return ``value`` as a share in [0, 1]; raises UsageError, with what was probably meant."""
+    try:
+        share = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        share = nan
+    if 0 <= share <= 1:
+        return share
+    meant = f": {share / 100:g} for {share:g} %" if 1 < share <= 100 else ""
+    raise UsageError(f"{name} is a share from 0 to 1, not {value!r}{meant}")
 
 
 def message_of(problem: Mapping[str, object]) -> str:

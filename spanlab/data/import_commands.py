@@ -177,6 +177,7 @@ def _import_predictions(files: list[str], dataset: str, system: str, kind: str) 
         )
     _say_unmatched(done.unmatched, dataset)
     console.say(f"{counted(done.items, 'item')} of {dataset!r} annotated as {system!r}")
+    _warn(done.replaced_in_words)
 
 
 def _join(files: list[str], dataset: str, options: ImportOptions) -> None:
@@ -185,6 +186,7 @@ def _join(files: list[str], dataset: str, options: ImportOptions) -> None:
         done = join_annotations(store, paths, dataset, options, advance)
     _say_unmatched(done.unmatched, dataset)
     console.say(f"joined {counted(done.items, 'annotation')} to the items of {dataset!r}")
+    _warn(done.replaced_in_words)
 
 
 def _say_unmatched(unmatched: tuple[str, ...], dataset: str) -> None:

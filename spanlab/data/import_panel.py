@@ -137,6 +137,8 @@ def _show_joined(result: _ImportResult, joined: JoinedPredictions) -> None:
     if result.system:
         done = f"{counted(joined.items, 'item')} of {name} annotated as {plain(result.system)}"
     st.markdown(f":material/check_circle: **{done}**")
+    if joined.replaced:
+        st.warning(f"{joined.replaced_in_words}.", icon=":material/warning:")
     if joined.unmatched:
         noun = "prediction" if result.system else "record"
         named = named_ids(joined.unmatched, _UNMATCHED)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, NamedTuple
 
 from spanlab.base.errors import InputError
-from spanlab.data.predictions import JoinedPredictions, without_evidence
+from spanlab.data.predictions import (
+    JoinedPredictions,
+    count_reviews,
+    other_answer,
+    without_evidence,
+)
 from spanlab.formats import ReadOptions, read_placed
-from spanlab.formats.wrongs import repeated_id, told_together
-from spanlab.schema import Annotation, Item, Permission, Record
+from spanlab.formats.wrongs import Wrongs, repeated_id, told_together
+from spanlab.schema import Annotation, AnnotatorKind, Item, Permission, Record
+from spanlab.storage.datasets import summary_of
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
-
-_SHOWN: Final = 10  # ids in a message
 
 
 def join_annotations(
@@ -52,43 +56,48 @@ def join_annotations(
         coming = _records(files, reading)
     except InputError as error:
         raise told_together(error, files, reading) from error.__cause__
+    kinds = summary_of(store, dataset).kinds
+    people = [name for name, kind in kinds.items() if kind is AnnotatorKind.PERSON]
     pairs: list[tuple[str, Annotation]] = []
-    others: list[str] = []
-    n_found = 0
-    for number, record in enumerate(store.records(dataset, annotators=()), start=1):
-        same = coming.pop(record.item.id, None)
-        n_found += same is not None
-        if same is not None and same.item.answer != record.item.answer:
-            others.append(record.item.id)
-        elif same is not None:
-            pairs += [(record.item.id, each) for each in _fitting(same, record.item)]
+    wrongs = Wrongs()
+    n_found = n_replaced = 0
+    for number, record in enumerate(store.records(dataset, annotators=people), start=1):
+        item = record.item
+        if (placed := coming.pop(item.id, None)) is not None:
+            n_found += 1
+            same = placed.record
+            if same.item.answer != item.answer:
+                wrong = other_answer(item.id, same.item.answer, item.answer)
+                wrongs.add(wrong.at(file=placed.file, line=placed.line, unit=placed.unit))
+            pairs += [(item.id, each) for each in _fitting(same, item)]
+            n_replaced += count_reviews(record, [each.annotator for each in same.annotations])
         if on_progress is not None and number % 100 == 0:
             on_progress(number)
-    if others:
-        more = ", …" if len(others) > _SHOWN else ""
-        raise InputError(
-            f"{len(others):,} of these items have another answer in {dataset!r}",
-            field="answer",
-            found=", ".join(map(repr, others[:_SHOWN])) + more,
-            expected="the same answers under the same ids",
-        )
+    wrongs.check()
     if not n_found:
         raise InputError(
             f"none of these items is in {dataset!r}",
             found=", ".join(map(repr, list(coming)[:3])) or "no item",
             expected="the ids that the dataset has",
         )
-    return JoinedPredictions(store.save_annotations(dataset, pairs), tuple(coming))
+    return JoinedPredictions(store.save_annotations(dataset, pairs), tuple(coming), n_replaced)
 
 
-def _records(files: Sequence[Path], options: ReadOptions) -> dict[str, Record]:
-    records: dict[str, Record] = {}
+class _ComingRecord(NamedTuple):
+    record: Record
+    line: int
+    unit: str
+    file: str
+
+
+def _records(files: Sequence[Path], options: ReadOptions) -> dict[str, _ComingRecord]:
+    records: dict[str, _ComingRecord] = {}
     for file in files:
         for placed in read_placed(file, options):
             if placed.record.item.id in records:
                 error = repeated_id(placed.record.item.id, "every id once over all files")
                 raise error.at(file=str(file), line=placed.line, unit=placed.unit)
-            records[placed.record.item.id] = placed.record
+            records[placed.record.item.id] = _ComingRecord(*placed, str(file))
     return records
 
 

@@ -2,50 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spanlab.base.errors import InputError
+from spanlab.base.inbound import one_line
 from spanlab.formats import detect, read_placed_labels
 from spanlab.formats.scoring import OnWrong, finished_in
 from spanlab.formats.wrongs import Wrongs, repeated_id
+from spanlab.output.figures import counted
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
     Interval,
     Item,
     Permission,
+    Record,
     Retrieval,
     Span,
     joined,
 )
 from spanlab.scoring.averitec_files import claim_id
+from spanlab.storage.datasets import summary_of
 from spanlab.text.labels import ItemLabels
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
 
+_SHOWN: Final = 60  # characters of an answer in a message
+
 
 @dataclass(frozen=True)
 class JoinedPredictions:
-    """How many annotations were stored, and the ids that the dataset does not have."""
+    """How many annotations were stored, and the ids that the dataset does not have.
+
+    ``replaced`` are the finished reviews of people that it had before under the same names.
+    """
 
     items: int
     unmatched: tuple[str, ...]
+    replaced: int
+
+    @property
+    def replaced_in_words(self) -> str:
+        """What to say of the reviews that are no longer there; empty if there were none."""
+        if not self.replaced:
+            return ""
+        return f"This replaced {counted(self.replaced, 'finished review')} that the dataset had"
+
+
+def count_reviews(record: Record, names: Collection[str]) -> int:
+    """Return how many finished reviews of people called ``names`` a record has."""
+    return sum(
+        review.kind is AnnotatorKind.PERSON and review.annotator in names
+        for review in record.finished
+    )
+
+
+def other_answer(item: str, given: str, stored: str) -> InputError:
+    """Return the error of marks in an answer that is not the one that the dataset has."""
+    pairs = enumerate(zip(given, stored, strict=False))
+    n_same = next((at for at, (one, other) in pairs if one != other), min(len(given), len(stored)))
+    start = n_same - _SHOWN // 4 if n_same > _SHOWN // 2 else 0  # shows where they differ
+    given, stored = ("…" * (start > 0) + one_line(text[start:], _SHOWN) for text in (given, stored))
+    return InputError(
+        f"item {item!r} has another answer in the dataset, “{stored}”",
+        field="answer",
+        found=given,
+        expected="the same answers under the same ids",
+    )
 
 
 class _PlacedPrediction(NamedTuple):
     """Labels, or a record with its annotation, and where they are in the file.
 
-    ``counted`` says that its id is that of AVeriTeC's files, which items may have under another.
+    ``answer`` is what they mark, None in a file without answers. ``counted`` says that its id is
+    that of AVeriTeC's files, which items may have under another.
     """
 
     content: ItemLabels | tuple[Item, Annotation]
     file: str
     line: int
     unit: str
+    answer: str | None
     counted: bool = False
 
     def place(self, error: InputError) -> InputError:
@@ -88,14 +129,18 @@ def import_predictions(
         StoreError: somebody of another kind has this name.
     """
     store.require(Permission.MANAGE, dataset)
+    kinds = summary_of(store, dataset).kinds
     wrongs = Wrongs()
     predictions = _predictions(files, wrongs)
     pairs: list[tuple[str, Annotation]] = []
     quoting: list[_PredictedItem] = []
-    for number, record in enumerate(store.records(dataset, annotators=()), start=1):
+    known = [name] if kinds.get(name) is AnnotatorKind.PERSON else []
+    replaced = 0
+    for number, record in enumerate(store.records(dataset, annotators=known), start=1):
         item = record.item
         prediction = _take_prediction(predictions, item)
         if prediction is not None:
+            replaced += count_reviews(record, known)
             fitted = _fit_to_item(prediction, item, name)
             if isinstance(fitted, InputError):
                 wrongs.add(fitted)
@@ -114,7 +159,7 @@ def import_predictions(
             expected="the ids that the dataset has",
         )
     stored = store.save_annotations(dataset, pairs) + store.save_findings(dataset, quoting)
-    return JoinedPredictions(stored, tuple(predictions))
+    return JoinedPredictions(stored, tuple(predictions), replaced)
 
 
 def _take_prediction(
@@ -139,13 +184,16 @@ def _predictions(files: Sequence[Path], wrongs: Wrongs) -> dict[str, _PlacedPred
 
 
 def _labels(file: Path, on_wrong: OnWrong) -> Iterator[tuple[str, _PlacedPrediction]]:
-    for labels, line, unit in read_placed_labels(file, role="prediction", on_wrong=on_wrong):
-        yield labels.id, _PlacedPrediction(labels, str(file), line, unit)
+    for labels, line, unit, answer in read_placed_labels(
+        file, role="prediction", on_wrong=on_wrong
+    ):
+        yield labels.id, _PlacedPrediction(labels, str(file), line, unit, answer)
 
 
 def _records(file: Path, on_wrong: OnWrong) -> Iterator[tuple[str, _PlacedPrediction]]:
     for (record, line, unit), annotation in finished_in(file, None, "prediction", on_wrong):
-        placed = _PlacedPrediction((record.item, annotation), str(file), line, unit)
+        content = (record.item, annotation)
+        placed = _PlacedPrediction(content, str(file), line, unit, record.item.answer)
         yield record.item.id, placed
 
 
@@ -165,22 +213,20 @@ def _fit_to_item(
     One that was made for another answer is returned as an error, to be told with the others.
     """
     predicted = prediction.content
+    if prediction.answer not in {None, item.answer}:
+        return prediction.place(other_answer(item.id, str(prediction.answer), item.answer))
     if isinstance(predicted, ItemLabels):
-        ends = (*(label.end for label in predicted.soft), *(label.end for label in predicted.hard))
-        answer = item.answer if max(ends, default=0) <= len(item.answer) else None
-    else:
-        answer = item.answer if predicted[0].answer == item.answer else None
-    if answer is None:
+        ends = [*(each.end for each in predicted.soft), *(each.end for each in predicted.hard)]
+        if max(ends, default=0) <= len(item.answer):
+            return _annotation(predicted, item.answer, name)
         return prediction.place(
             InputError(
                 "the prediction was made for another answer",
-                field="answer" if not isinstance(predicted, ItemLabels) else "soft_labels",
+                field="soft_labels",
                 found=f"item {item.id!r}, whose answer has {len(item.answer):,} characters here",
                 expected="spans of the answer that the dataset has",
             )
         )
-    if isinstance(predicted, ItemLabels):
-        return _annotation(predicted, answer, name)
     predicted_item, annotation = predicted
     changes: Mapping[str, object] = {
         "annotator": name,

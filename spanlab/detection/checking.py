@@ -83,6 +83,14 @@ def check_answer(item: Item, options: RunOptions, *, actor: Actor = OWNER) -> Ch
     return CheckedAnswer(record, annotation, tuple(filter(None, told)))
 
 
+def require_answer(answer: object) -> None:
+    """Check that there is an answer; raises UsageError for an empty one, and what is no text."""
+    if not isinstance(answer, str):
+        raise UsageError(f"the answer has to be a text, not {type(answer).__name__}")
+    if not answer.strip():
+        raise UsageError("there is no answer to check")
+
+
 def answer_item(
     answer: str, passages: Iterable[Passage], question: str = "", lang: str = UNDETERMINED
 ) -> Item:
@@ -94,8 +102,7 @@ def answer_item(
         UsageError: there is no answer.
         InputError: the language is not a tag, a text is too long, or there is reasoning only.
     """
-    if not answer.strip():
-        raise UsageError("there is no answer to check")
+    require_answer(answer)
     said, thoughts = without_thoughts(answer)
     try:
         return Item(

@@ -32,11 +32,12 @@ _LANGUAGE_IN_ID = re.compile(r"^[a-z]+-([a-z]{2,3})-")
 
 
 class PlacedLabels(NamedTuple):
-    """Labels, and where they stand in their file, as in ``PlacedRecord``."""
+    """Labels, where they stand in their file, as in ``PlacedRecord``, and the answer, if any."""
 
     labels: ItemLabels
     line: int
     unit: str = "line"
+    answer: str | None = None
 
 
 def read_labels(
@@ -163,13 +164,13 @@ class _ScoredLine(LabelsLine):
 def _mushroom(file: InputFile, on_wrong: OnWrong | None) -> Iterator[PlacedLabels]:
     for row in file.rows():
         try:
-            labels = _labels(row, file)
+            labels, answer = _labels(row, file)
         except InputError as error:
             if on_wrong is None:
                 raise
             on_wrong(error)
         else:
-            yield PlacedLabels(labels, row.line, row.unit)
+            yield PlacedLabels(labels, row.line, row.unit, answer)
 
 
 def _is_submission(file: InputFile) -> bool:
@@ -177,9 +178,10 @@ def _is_submission(file: InputFile) -> bool:
     return first_row is not None and b"model_output_text" not in first_row.raw
 
 
-def _labels(row: FileRow, file: InputFile) -> ItemLabels:
+def _labels(row: FileRow, file: InputFile) -> tuple[ItemLabels, str | None]:
     try:
-        return _ScoredLine.model_validate_json(row.raw).labels()
+        scored = _ScoredLine.model_validate_json(row.raw)
+        return scored.labels(), scored.model_output_text
     except ValidationError as error:
         raise input_error(error).at(file=file.name, line=row.line, unit=row.unit) from None
     except InputError as error:
@@ -190,7 +192,8 @@ def _other_labels(
     path: Path, name: str, annotator: str | None, role: Role, on_wrong: OnWrong | None
 ) -> Iterator[PlacedLabels]:
     for (record, line, unit), finished in finished_in(path, annotator, role, on_wrong, name):
-        yield PlacedLabels(labels_of(record, finished.annotator), line, unit)
+        labels = labels_of(record, finished.annotator)
+        yield PlacedLabels(labels, line, unit, record.item.answer)
 
 
 def finished_in(

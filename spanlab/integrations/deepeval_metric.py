@@ -8,6 +8,7 @@ from typing import Any
 from deepeval.metrics import BaseMetric
 from deepeval.test_case import LLMTestCase
 
+from spanlab.base.fields import check_share
 from spanlab.integrations.notebook import AnyDetector
 from spanlab.integrations.verdicts import AT_LEAST, judge
 
@@ -21,12 +22,15 @@ class GroundedMetric(BaseMetric):
         threshold: the least share that passes.
         detector: as for ``spanlab.detect``.
         **options: as for ``spanlab.detect``.
+
+    Raises:
+        UsageError: ``threshold`` is no share.
     """
 
     def __init__(
         self, threshold: float = AT_LEAST, detector: AnyDetector = "offline", **options: Any
     ) -> None:
-        self.threshold = threshold
+        self.threshold = check_share("threshold", threshold)
         self.include_reason = True
         self.spans: list[dict[str, Any]] = []
         self._detector, self._options = detector, options

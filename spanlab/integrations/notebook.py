@@ -19,7 +19,7 @@ from spanlab.base.redaction import visible
 from spanlab.data.import_files import in_folders
 from spanlab.data.report import write_report
 from spanlab.detection import Detector, DetectorSpec, EnsembleSpec, LocalDetector, Spec
-from spanlab.detection.checking import is_address, read_passage
+from spanlab.detection.checking import is_address, read_passage, require_answer
 from spanlab.detection.file_run import FileRun
 from spanlab.detection.request import (
     FOR_A_DATASET,
@@ -247,10 +247,12 @@ def detect(
 
     Raises:
         InputError: a passage or the language is not what it should be.
-        UsageError: no detector or option has this name, or something it needs is missing.
+        UsageError: there is no answer, no detector or option has this name, or something it needs
+            is missing.
         BudgetError: the budget is used up.
         ConfigurationError: key, address or name of the model is wrong.
     """
+    require_answer(answer)
     said, thoughts = without_thoughts(answer)
     try:
         item = Item(

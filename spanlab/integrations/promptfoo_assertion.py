@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from spanlab.base.errors import UsageError
+from spanlab.base.fields import check_share
 from spanlab.integrations.verdicts import AT_LEAST, judge
 
 _PASSAGES: Final = ("passages", "context", "contexts", "documents")
@@ -29,7 +30,7 @@ def get_assert(output: str, context: Mapping[str, Any]) -> dict[str, Any]:
             options of ``spanlab.detect``.
 
     Raises:
-        UsageError: no variable has the passages.
+        UsageError: no variable has the passages, or ``threshold`` is no share.
         SpanlabError: the detector failed, or could not be used.
     """
     config = dict(context.get("config") or {})
@@ -38,7 +39,7 @@ def get_assert(output: str, context: Mapping[str, Any]) -> dict[str, Any]:
     asked = _name(config.pop("question", None), _QUESTIONS, known)
     if name not in known:
         raise UsageError(f"no variable {name!r} has the passages; available: {', '.join(known)}")
-    threshold = float(config.pop("threshold", AT_LEAST))
+    threshold = check_share("threshold", config.pop("threshold", AT_LEAST))
     verdict = judge(output, known[name], str(known.get(asked, "")), **config)
     return {
         "pass": verdict.score >= threshold,

@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 
 from spanlab.base.errors import UsageError
+from spanlab.base.fields import check_share
 from spanlab.base.redaction import visible
 from spanlab.measure.powered import difference_interval, paired_interval
 from spanlab.measure.sample import MeasuredItems, check_plan, interval_of, read_measured, shown_rate
@@ -205,8 +206,8 @@ def check_gate(
 
     Raises:
         NotFoundError: there is no such dataset.
-        UsageError: nothing is asked for, or there is no measurement, no review yet or no such
-            group.
+        UsageError: nothing is asked for, ``max_rate`` is no share, something is compared with
+            itself, or there is no measurement, no review yet or no such group.
     """
     if max_rate is None and against is None:
         raise UsageError(
@@ -227,6 +228,7 @@ def check_gate(
         raise UsageError(f"the gate needs reviews of {dataset!r}{of_group}. {items.line}")
     checks = []
     if max_rate is not None:
+        check_share("max_rate", max_rate)
         checks.append(_check_level(rate, max_rate, require_proof=require_proof))
     if sides is not None and against is not None:
         new, old = sides
@@ -252,6 +254,8 @@ def _find_sides(
     store: Store, items: MeasuredItems, subject: GateSubject, against: str
 ) -> tuple[MeasuredSide, MeasuredSide]:
     group, groups = subject.group, items.groups
+    if against == (subject.dataset if group is None else group):
+        raise UsageError(f"{against!r} cannot be compared with itself")
     if against in groups:
         other_groups = [value for value in groups if value != against]
         if group is None and len(other_groups) != 1:

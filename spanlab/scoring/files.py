@@ -413,7 +413,7 @@ def _labels(files: Sequence[Path], annotator: str | None, role: Role) -> dict[st
     labels_by_item: dict[str, _FoundLabels] = {}
     wrongs = Wrongs()
     for file in files:
-        for labels, line, unit in read_placed_labels(
+        for labels, line, unit, _ in read_placed_labels(
             file, annotator=annotator, role=role, on_wrong=wrongs.add
         ):
             found_labels = _FoundLabels(labels, file, line, unit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from spanlab.base.fields import check_share
 from spanlab.base.redaction import visible
 from spanlab.integrations.notebook import AnyDetector, AnyPassage, detect
 from spanlab.schema import Annotation, Status
@@ -46,9 +47,11 @@ def assert_grounded(
 
     Raises:
         UngroundedError: more is marked, or the detector failed; it is an AssertionError.
-        UsageError, InputError, BudgetError, ConfigurationError: see ``spanlab.detect``.
+        UsageError: ``at_most`` is no share; see also ``spanlab.detect``.
+        InputError, BudgetError, ConfigurationError: see ``spanlab.detect``.
     """
     __tracebackhide__ = True
+    check_share("at_most", at_most)
     annotation = detect(answer, passages=passages, detector=detector or usual, **options)
     if annotation.status is not Status.DONE:
         raise UngroundedError(

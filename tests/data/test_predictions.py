@@ -127,3 +127,63 @@ def test_the_command_reports_what_did_not_match(store: Store, tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     assert "1 id 'en' does not have: elsewhere" in done.stderr
     assert "2 items of 'en' annotated as 'mine'" in done.stderr
+
+
+PUBLISHED = json.dumps(
+    {"id": "a", "model_output_text": "Sydney is in Norway, I think.", **marks("a", 12)}
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line", "given"),
+    [
+        pytest.param(
+            "new.csv",
+            'id,question,answer,hallucinated_text\na,?,"Sydney is in Norway, I think.",Sydney\n',
+            2,
+            "Sydney is in Norway, I think.",
+            id="csv",
+        ),
+        pytest.param("new.jsonl", PUBLISHED, 1, "Sydney is in Norway, I think.", id="mushroom"),
+    ],
+)
+def test_marks_in_another_answer_are_refused(
+    store: Store, tmp_path: Path, name: str, text: str, line: int, given: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    command = ["import", name, "--dataset", "en", "--as", "ann", "--kind", "person"]
+    done = run_here(command, tmp_path, {"SPANLAB_HOME": str(tmp_path / "home")})
+    assert done.returncode == 1, done.stderr
+    assert (
+        f"{name}, line {line}, answer: item 'a' has another answer in the dataset, “{ANSWER}”; "
+        f"expected the same answers under the same ids, found '{given}'"
+    ) in " ".join(done.stderr.split())
+    kept = next(store.records("en")).by("ann")
+    assert kept is not None
+    assert not kept.spans
+
+
+def test_how_many_finished_reviews_were_replaced_is_said(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text(
+        f"id,answer,hallucinated_text\na,{ANSWER},3 million\nb,{ANSWER},\n"
+    )
+    command = ["import", "own.csv", "--dataset", "en", "--as", "ann", "--kind", "person"]
+    environment = {"SPANLAB_HOME": str(tmp_path / "home")}
+    first = run_here(command, tmp_path, environment)
+    assert "This replaced 1 finished review that the dataset had" in first.stderr
+    assert "This replaced 2 finished reviews" in run_here(command, tmp_path, environment).stderr
+    said = next(store.records("en")).by("ann")
+    assert said is not None
+    assert [span.text for span in said.spans] == ["3 million"]
+
+
+def test_answers_that_begin_alike_are_shown_where_they_differ(store: Store, tmp_path: Path) -> None:
+    begin = "All of them have said the same for years, and nobody has asked why: "
+    item = Item(id="c", lang="en", answer=f"{begin}nobody.")
+    store.import_records("en", [Record(item=item)])
+    (tmp_path / "own.csv").write_text(f'id,answer,hallucinated_text\nc,"{begin}everybody.",said\n')
+    with pytest.raises(InputError) as refused:
+        import_predictions(store, [tmp_path / "own.csv"], "en", "mine")
+    assert "“…" in str(refused.value)
+    assert "nobody.”" in str(refused.value)
+    assert "everybody.'" in str(refused.value)

@@ -188,3 +188,45 @@ def test_reasoning_before_an_answer_makes_no_share_of_it_smaller() -> None:
     assert judge(thoughts + WRONG, [RIGHT], ASKED) == judge(WRONG, [RIGHT], ASKED)
     with pytest.raises(UngroundedError, match="more than 10"):
         assert_grounded(thoughts + WRONG, [RIGHT], question=ASKED)
+
+
+@pytest.mark.parametrize("door", ["pytest", "deepeval", "promptfoo"])
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        pytest.param(10, r"share from 0 to 1, not 10: 0\.1 for 10 %", id="per cent"),
+        pytest.param(-0.1, r"share from 0 to 1, not -0\.1$", id="negative"),
+        pytest.param(float("nan"), "share from 0 to 1, not nan$", id="not a number"),
+        pytest.param("10 %", "share from 0 to 1, not '10 %'$", id="text"),
+    ],
+)
+def test_a_limit_is_a_share(
+    adapter: Callable[[str], ModuleType], door: str, limit: Any, said: str
+) -> None:
+    name = "at_most" if door == "pytest" else "threshold"
+    with pytest.raises(UsageError, match=f"^{name} is a {said}"):
+        if door == "pytest":
+            assert_grounded(WRONG, RIGHT, at_most=limit)
+        elif door == "deepeval":
+            adapter("deepeval_metric").GroundedMetric(threshold=limit)
+        else:
+            context = {"vars": {"context": RIGHT}, "config": {"threshold": limit}}
+            adapter("promptfoo_assertion").get_assert(WRONG, context)
+
+
+@pytest.mark.parametrize("check", [assert_grounded, judge, spanlab.check])
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        pytest.param("", "there is no answer to check", id="empty"),
+        pytest.param(" \n", "there is no answer to check", id="blank"),
+        pytest.param(None, "the answer has to be a text, not NoneType", id="none"),
+    ],
+)
+def test_an_answer_that_is_none_is_refused(
+    check: Callable[[Any, str], object], answer: Any, said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        check(answer, RIGHT)
+    with pytest.raises(UsageError, match=said):
+        spanlab.detect(answer, passages=[RIGHT])

@@ -89,8 +89,8 @@ def test_other_answers_are_refused_with_their_ids_and_nothing_is_stored(
     assert spanlab("import", ours, "--dataset", "mine").returncode == 0
     done = spanlab("import", theirs, "--dataset", "mine", "--join")
     assert done.returncode != 0
-    assert "1 of these items have another answer in 'mine'" in done.stderr
-    assert "'b'" in done.stderr
+    assert "theirs.jsonl, line 2, answer: item 'b' has another answer in the dataset" in done.stderr
+    assert "found 'Bergen.'" in done.stderr
     assert told(exported(spanlab, tmp_path)) == {"a": {}, "b": {}}
     assert spanlab("import", theirs, "--dataset", "mine", "--join", "--as", "x").returncode == 2
     assert spanlab("import", theirs, "--dataset", "mine", "--kind", "person").returncode == 2

@@ -78,6 +78,11 @@ def test_two_models_of_a_dataset_are_compared_on_the_same_questions(
     assert gate("--group", "new", "--max-rate", ".15")[0] == 1
     code, shown = gate("--group", "gpt", "--max-rate", ".15")
     assert (code, "available: new, old" in shown) == (2, True)
+    for itself in (("--group", "old", "--against", "old"), ("--against", "d")):
+        code, shown = gate(*itself)
+        assert (code, f"'{itself[-1]}' cannot be compared with itself" in shown) == (2, True), shown
+    with pytest.raises(UsageError, match=r"a share from 0 to 1, not 15: 0\.15 for 15 %"):
+        check_gate(store, GateSubject("d"), max_rate=15)
     figures = json.loads(gate("--against", "old", "--json")[1])
     assert figures["passed"] is False
 
