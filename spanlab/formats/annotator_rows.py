@@ -248,7 +248,7 @@ def annotator_rows_in(
         listed, _ = judged_parts_in(samples, taken.values(), rules)
         said += listed.columns if listed is not None and "spans" not in mapping else ()
         found = verdict_columns(samples, {**taken, "annotator": annotator}, rules)
-        said += [column.name for column in found.columns]
+        said += [name for column in found.columns for name in column.names]
     if not said and place is None and parts is None:
         return None
     # Claims of one answer may each have evidence of their own.

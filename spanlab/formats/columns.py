@@ -44,6 +44,7 @@ from spanlab.formats.reader import (
     says_nothing,
 )
 from spanlab.formats.recipes import columns_of_known
+from spanlab.formats.verdict_words import are_verdicts
 from spanlab.formats.vocabulary import all_words, words_in
 
 BATCH_ID: Final = "custom_id"  # what OpenAI and Anthropic call the id of a batch's request
@@ -154,6 +155,8 @@ def map_columns(
         ]
         if field in mapping:
             continue
+        if field == "reference":  # verdicts on answers that say more than a verdict are none
+            free = [path for path in free if not _judges(path, mapping.get("answer"), samples)]
         guess = _guess(field, free, samples) or _guess_beside(field, free, mapping, samples)
         if guess is not None:
             mapping[field] = guess
@@ -166,6 +169,17 @@ def map_columns(
             expected=f"one named {_KNOWN[needed]}, or a mapping {needed}=COLUMN (--column)",
         )
     return mapping
+
+
+def _judges(column: str, answer: str | None, samples: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether a column has verdicts as words, and answers are other texts."""
+    said = [
+        [value for sample in samples if not is_missing(value := value_at(sample, path))]
+        for path in (column, answer)
+        if path
+    ]
+    are_said = [bool(values) and are_verdicts(values) for values in said]
+    return are_said == [True, False]
 
 
 def _guess_beside(

@@ -35,7 +35,7 @@ from spanlab.formats.verdict_columns import (
     named_values,
     verdict_in,
 )
-from spanlab.formats.verdict_words import NO, YES, plain_word
+from spanlab.formats.verdict_words import NO, YES, tells
 from spanlab.formats.vocabulary import words_in
 from spanlab.output.figures import named_ids
 from spanlab.schema import Annotation, AnnotatorKind
@@ -47,9 +47,8 @@ _BY_NAME: Final = ("scores", "feedback_stats")
 _BY_PEOPLE: Final = frozenset(
     ("votes", "verdicts", "labels", "annotations", "judgments", "judgements", "ratings", "reviews")
 )
-_TELLING: Final = frozenset((*words_in("judged", "bad"), *words_in("judged", "good")))
 _QUALITIES: Final = frozenset(
-    (*_TELLING, *words_in("judged", "measures"), *words_in("judged", "qualities"))
+    word for name in ("bad", "good", "measures", "qualities") for word in words_in("judged", name)
 )
 _NAMED: Final = 5  # annotators that a remark names
 _AROUND: Final = ("info", "trace_info", "trace")  # objects that these may be in
@@ -156,19 +155,14 @@ def votes_in(
             said = VerdictColumn(column, "label", values=tuple(values))
             if not are_votes and words_of(column) not in _BY_PEOPLE:
                 continue
-        tells = said.polarity or are_votes or any(map(_tells, values))
+        is_clear = said.polarity or are_votes or any(map(tells, values))
         if rules is not None:
             if rule := rules.get(column):
                 yield Votes(column, names, replace(said, rules=tuple(rule)), values)
-        elif tells and not said.is_scale and all(map(said.knows, values)):
+        elif is_clear and not said.is_scale and all(map(said.knows, values)):
             yield Votes(column, names, said, values)
         elif are_votes and said.words <= YES | NO:
             yield Votes(column, names, None, values)
-
-
-def _tells(value: Any) -> bool:
-    """Say whether a verdict names what it judges, as "faithful" does and "good" does not."""
-    return not _TELLING.isdisjoint(plain_word(value).split())
 
 
 def _may_annotate(name: str, *, are_votes: bool) -> bool:

@@ -16,7 +16,15 @@ from typing import Any, Final, Literal, NamedTuple
 
 from spanlab.base.errors import InputError, UsageError
 from spanlab.formats.columns import paths, value_at, words_of
-from spanlab.formats.verdict_words import NO, UNDECIDED, VERDICTS, YES, plain_word
+from spanlab.formats.verdict_words import (
+    NO,
+    UNDECIDED,
+    VERDICTS,
+    YES,
+    are_verdicts,
+    plain_word,
+    tells,
+)
 from spanlab.formats.vocabulary import words_in
 from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind
 
@@ -25,8 +33,12 @@ _BAD, _GOOD, _MEASURES, _NAMELESS = (
     words_in("judged", name) for name in ("bad", "good", "measures", "nameless")
 )
 _CRITERIA: Final = (*_BAD, *_GOOD, *_MEASURES, *_NAMELESS)  # the first one counts before others
-_FILLERS, _NOUNS, _PEOPLE = (
-    frozenset(words_in("judged", name)) for name in ("fillers", "nouns", "people")
+_FILLERS, _NOUNS, _PEOPLE, _COUNTING, _QUALITIES = (
+    frozenset(words_in("judged", name))
+    for name in ("fillers", "nouns", "people", "counting", "qualities")
+)
+_OPPOSITES: Final = dict(
+    zip(words_in("judged", "votes_for"), words_in("judged", "votes_against"), strict=True)
 )
 _JUDGES: Final = re.compile(
     r"(?:judge|evaluator|grader|gpt|chatgpt|claude|gemini|llama|mistral|qwen|deepseek|auto"
@@ -34,6 +46,7 @@ _JUDGES: Final = re.compile(
 )
 _COUNTED: Final = re.compile(r"\d+\w?|[a-z]")  # which of several: "judge 1", "judge b", "gpt 4o"
 _THUMBS: Final = frozenset(("thumbs", "thumb", "feedback"))  # which users give
+_FED_BACK: Final[dict[str, bool | None]] = {"positive": False, "negative": True, "neutral": None}
 _RULE: Final = re.compile(r"(.+?)\s*(<=|>=|<|>|=)\s*(.+)")
 _ORDERS: Final[dict[str, Callable[[float, float], bool]]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _IN_BRACKETS: Final = re.compile(r"\([^()]*\)$|\[[^\[\]]*\]$")
@@ -42,17 +55,50 @@ _SHOWN: Final = 6  # values that a message names
 _NONE: Final = "none"  # as a rule: no column is read
 
 
-class HallucinatedIf(NamedTuple):
-    """What people say of a column: these values, or numbers on this side, mean hallucinated."""
+_TRUTHS: Final = {"true": "1", "false": "0"}  # which tables and programs write either way
+
+
+def _told_word(value: object) -> str:
+    """Return a value as rules have it."""
+    word = plain_word(value)
+    return _TRUTHS.get(word, word)
+
+
+@dataclass(frozen=True)
+class HallucinatedIf:
+    """What people say of a column: these values, or numbers on this side, mean hallucinated.
+
+    ``met`` are the values of it that were there, ``others`` the first of those that were not meant.
+    """
 
     column: str
     sign: str
     values: tuple[str, ...]
+    met: set[str] = field(default_factory=set, compare=False)
+    others: dict[str, None] = field(default_factory=dict, compare=False)
 
     def applies(self, value: object) -> bool:
-        """Say whether a value means hallucinated; raises InputError for no number to compare."""
+        """Say whether a value means hallucinated.
+
+        Raises:
+            InputError: it is a list of several, or no number to compare.
+        """
+        if isinstance(value, list):
+            raise InputError(
+                "--hallucinated-if compares one value, and this is a list",
+                field=self.column,
+                found=value,
+                expected=f"a column of single values; {self.column}.0=VALUE is about the first of "
+                f"a list, {self.column}.1=VALUE about the second",
+            )
         if self.sign == "=":
-            return plain_word(value) in self.values
+            word = _told_word(value)
+            if word in map(_told_word, self.values):
+                self.met.add(word)
+                return True
+            if len(self.others) <= _SHOWN:
+                self.others[str(value)] = None
+            return False
         number = _number(value)
         if number is None:
             raise InputError(
@@ -62,6 +108,18 @@ class HallucinatedIf(NamedTuple):
                 expected="a number",
             )
         return _ORDERS[self.sign](number, float(self.values[0]))
+
+    def told(self) -> str:
+        """Return which of its values was nowhere in a file that has been read; "" for none."""
+        unmet = [value for value in self.values if _told_word(value) not in self.met]
+        if self.sign != "=" or not unmet or not (self.met or self.others):
+            return ""
+        so = "" if self.met else ", so it calls no answer hallucinated"
+        there = named_values([*sorted(self.met), *self.others])
+        return (
+            f"--hallucinated-if {self.column}={','.join(self.values)}: {self.column!r} is nowhere "
+            f"{' or '.join(map(repr, unmet))}{so}; its values are {there}"
+        )
 
 
 def rule_in(text: str) -> HallucinatedIf:
@@ -108,10 +166,19 @@ class VerdictColumn:
     polarity: Polarity = ""
     values: tuple[Any, ...] = field(default=(), repr=False)
     rules: tuple[HallucinatedIf, ...] = ()
+    against: str = ""  # the column of those who say the opposite, where each has its own
+    known_judge: _Judge | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its name, and that of the column of the opposite."""
+        return (self.name, self.against) if self.against else (self.name,)
 
     @property
     def judge(self) -> _Judge:
         """Who judged, by the words of the column's name: gold labels where it names nobody."""
+        if self.known_judge:
+            return self.known_judge
         name = " ".join(self.owner)
         if any(map(_JUDGES.fullmatch, self.owner)):
             return _Judge(name, AnnotatorKind.DETECTOR)
@@ -150,6 +217,8 @@ class VerdictColumn:
         if self.rules:
             return any(rule.applies(value) for rule in self.rules)
         word = plain_word(value)
+        if word in _FED_BACK and (self.criterion in _THUMBS or self.criterion == "rating"):
+            return _FED_BACK[word]
         verdict = VERDICTS.get(word)
         if word in UNDECIDED:
             return None
@@ -158,6 +227,28 @@ class VerdictColumn:
         if self.polarity and word in YES | NO:
             return (word in YES) == (self.polarity == "bad")
         raise not_understood(self.name, [word])
+
+    def said_in(self, cells: Mapping[str, Any]) -> bool | None:
+        """Return whether a record is called hallucinated; of votes for and against, by most.
+
+        None where nothing is said, or as much for as against. Raises InputError as ``meaning``.
+        """
+        value = value_at(cells, self.name)
+        if not self.against:
+            return self.meaning(value)
+        votes = []
+        for name in self.names:
+            votes.append(_votes(value := value_at(cells, name)))
+            if votes[-1] is None:
+                raise InputError(
+                    "this is not a number of votes",
+                    field=name,
+                    found=value,
+                    expected="a whole number, true or false; --hallucinated-if none reads no "
+                    "verdicts",
+                )
+        good, bad = votes
+        return None if good == bad else (bad or 0) > (good or 0)
 
     def knows(self, value: object) -> bool:
         """Say whether a value is a verdict, or judges nothing."""
@@ -186,9 +277,8 @@ class VerdictColumns:
         """
         by_name = {annotation.annotator: annotation for annotation in marked}
         for column in self.columns:
-            value = value_at(cells, column.name)
-            said = column.meaning(value)
-            if value not in (None, ""):
+            said = column.said_in(cells)
+            if any(value_at(cells, name) not in (None, "") for name in column.names):
                 self.counts.setdefault(column.name, Counter())[said] += 1
             judge, own = column.judge, by_name.get(column.judge.annotator)
             if said is not None and own is None:
@@ -200,13 +290,24 @@ class VerdictColumns:
 
     def told(self) -> Iterator[str]:
         """Yield what was read, with counts, and what was not."""
-        for name, counts in self.counts.items():
+        for column in self._counted:
+            counts = self.counts[column.name]
             undecided = f", {counts[None]:,} undecided" if counts[None] else ""
+            judges = "together judge" if column.against else "judges"
             yield (
-                f"{name!r} judges whole answers: {counts[True]:,} hallucinated, "
-                f"{counts[False]:,} not{undecided}"
+                f"{' and '.join(map(repr, column.names))} {judges} whole answers: "
+                f"{counts[True]:,} hallucinated, {counts[False]:,} not{undecided}"
             )
         yield from self.remarks
+
+    @property
+    def read(self) -> Iterator[str]:
+        """The names of the columns that have said something."""
+        return (name for column in self._counted for name in column.names)
+
+    @property
+    def _counted(self) -> list[VerdictColumn]:
+        return [column for column in self.columns if column.name in self.counts]
 
 
 def verdict_columns(
@@ -227,15 +328,21 @@ def verdict_columns(
     names = dict.fromkeys(name for sample in samples for name in sample)
     if rules is not None:
         return VerdictColumns(tuple(_ruled(samples, list(names), rules)))
-    found: list[VerdictColumn] = []
+    free = [name for name in names if name not in taken.values()]
+    found = list(_of_opposites(samples, free))
+    in_pairs = {name for column in found for name in column.names}
     remarks: list[str] = []
-    for name in names:
+    for name in free:
         values = [sample[name] for sample in samples if sample.get(name) not in (None, "")]
-        column = described(name, values) if values and name not in taken.values() else None
+        column = described(name, values) if values and name not in in_pairs else None
+        if values and column is None and name not in in_pairs:
+            column = _told_by_values(name, values)
         if column is None:
             continue
-        if column.has_known_owner and (
-            remark := _unclear(column, may_refuse=taken.get("answer") != "text")
+        if (
+            column.criterion
+            and column.has_known_owner
+            and (remark := _unclear(column, may_refuse=taken.get("answer") != "text"))
         ):
             remarks.append(remark)
         elif not column.is_scale and any(map(column.knows, values)):
@@ -249,6 +356,51 @@ def verdict_columns(
     if left := [repr(column.name) for column in found if column not in chosen]:
         remarks.append(f"{', '.join(left)} may judge answers, and is kept in meta; {_OPTION}")
     return VerdictColumns(tuple(chosen), tuple(remarks))
+
+
+def _of_opposites(
+    samples: Sequence[Mapping[str, Any]], names: Sequence[str]
+) -> Iterator[VerdictColumn]:
+    """Yield what two columns say that count votes for and against answers, or have 1 for either."""
+    by_words = {_words_of_votes(name): name for name in reversed(names)}
+    for name in names:
+        words = _words_of_votes(name)
+        for_it = next((word for word in words if word in _OPPOSITES), "")
+        opposite = _OPPOSITES.get(for_it, "")
+        against = by_words.get(tuple(opposite if word == for_it else word for word in words))
+        if against is None or not for_it:
+            continue
+        held = [[value_at(sample, each) for sample in samples] for each in (name, against)]
+        values = [value for column in held for value in column if value not in (None, "")]
+        if not values or any(_votes(value) is None for value in values):
+            continue
+        said = described(name, []) or described(against, [])
+        owner = [word for word in words if word not in (for_it, *_FILLERS, *_COUNTING, *_CRITERIA)]
+        criterion = said.criterion if said else "feedback"
+        yield VerdictColumn(name, criterion, tuple(owner), against=against)
+
+
+def _words_of_votes(name: str) -> tuple[str, ...]:
+    return tuple(words_of(name.replace("👍", " up ").replace("👎", " down ")).split())
+
+
+def _votes(value: object) -> int | None:
+    """Return how many votes a value says, one for yes; None for one that is no such number."""
+    word = plain_word("" if value is None else value)
+    if word in YES or word in NO - {"-1"} or not word:
+        return int(word in YES)
+    return int(word) if word.isdecimal() else None
+
+
+def _told_by_values(name: str, values: Sequence[Any]) -> VerdictColumn | None:
+    """Return a column whose values alone say that it judges, by whom its name says; None if not."""
+    words = words_of(name).split()
+    is_other = bool(words[-1:]) and words[-1] in _NOUNS
+    if is_other or not _QUALITIES.isdisjoint(words) or not all(isinstance(v, str) for v in values):
+        return None
+    owner = tuple(word for word in words if word not in _FILLERS)
+    column = VerdictColumn(name, "", owner, values=tuple(values))
+    return column if any(map(tells, values)) and all(map(column.knows, values)) else None
 
 
 def _inside(
@@ -289,11 +441,15 @@ def described(name: str, values: Sequence[Any]) -> VerdictColumn | None:
         return None  # "correct answer" is one
     if any(isinstance(value, list | dict) for value in values):
         return None
-    owner = [word for word in words if word not in _FILLERS and word not in _CRITERIA]
+    owner = [
+        word
+        for place, word in enumerate(words)
+        if word not in _CRITERIA and (word not in _FILLERS or _is_letter(words, place))
+    ]
     polarity: Polarity = "" if criterion in _NAMELESS else "good"
     if criterion in _BAD:
         polarity = "bad"
-    if polarity and not {"not", "non"}.isdisjoint(words):
+    if polarity and not {"not", "non", "down"}.isdisjoint(words):
         polarity = "good" if polarity == "bad" else "bad"
     if criterion is None:
         criterion, polarity = _NAMELESS[0], ""
@@ -317,8 +473,15 @@ def annotator_kind(name: str) -> AnnotatorKind:
     return AnnotatorKind.DETECTOR if is_detector else AnnotatorKind.PERSON
 
 
+def _is_letter(words: Sequence[str], place: int) -> bool:
+    """Say whether a word is the letter of a judge ("annotator a", "label a") and no article."""
+    before, after = words[max(place - 1, 0) : place], words[place + 1 : place + 2]
+    is_apart = not after or after[0] in _NAMELESS or any(map(_is_judge, before))
+    return words[place] == "a" and is_apart
+
+
 def _is_judge(word: str) -> bool:
-    return word in _PEOPLE or _JUDGES.fullmatch(word) is not None
+    return word.rstrip("0123456789") in _PEOPLE or _JUDGES.fullmatch(word) is not None
 
 
 def _unclear(column: VerdictColumn, *, may_refuse: bool) -> str:
@@ -352,10 +515,12 @@ def _unclear(column: VerdictColumn, *, may_refuse: bool) -> str:
 def _chosen(found: Sequence[VerdictColumn]) -> list[VerdictColumn]:
     """Return the columns of one criterion: one, or those of several judges."""
     groups: dict[str, list[VerdictColumn]] = {}
-    for column in sorted(found, key=lambda column: _CRITERIA.index(column.criterion)):
+    order = (*_CRITERIA, "")  # what only the values say goes last
+    for column in sorted(found, key=lambda column: order.index(column.criterion)):
         group = _NAMELESS[0] if column.criterion in _NAMELESS else column.criterion
         groups.setdefault(group, []).append(column)
-    for columns in groups.values():
+    for criterion, of_one in groups.items():
+        columns = [one for one in of_one if criterion or are_verdicts(one.values)]
         chosen = columns if len(columns) > 1 else [one for one in columns if one.has_known_owner]
         if chosen:
             by_judge = {column.judge.annotator: column for column in reversed(chosen)}
@@ -365,7 +530,13 @@ def _chosen(found: Sequence[VerdictColumn]) -> list[VerdictColumn]:
 
 def _ruled(
     samples: Sequence[Mapping[str, Any]], names: Sequence[str], rules: Rules
-) -> Iterator[VerdictColumn]:
+) -> list[VerdictColumn]:
+    """Return the columns that people name, each of a judge of its own.
+
+    Raises:
+        InputError: one is not there.
+    """
+    columns = []
     for name, of_it in rules.items():
         if all(value_at(sample, name) is None for sample in samples):
             raise InputError(
@@ -374,9 +545,25 @@ def _ruled(
                 expected="one of these columns",
             )
         said = described(name.rpartition(".")[2], [])
-        owner = said.owner if said is not None and said.has_known_owner else ()
+        is_known = said is not None and (said.has_known_owner or len(rules) > 1)
+        owner = said.owner if said is not None and is_known else ()
         criterion = said.criterion if said else ""
-        yield VerdictColumn(name, criterion, owner, rules=tuple(of_it))
+        columns.append(VerdictColumn(name, criterion, owner, rules=tuple(of_it)))
+    judges = Counter(column.judge.annotator for column in columns)
+    named = {c.name: _judge_named(c) for c in columns if judges[c.judge.annotator] > 1}
+    labels = [name for name, judge in named.items() if judge.kind is AnnotatorKind.GOLD]
+    if len(labels) == 1:
+        del named[labels[0]]  # which are the gold labels
+    return [replace(column, known_judge=named.get(column.name)) for column in columns]
+
+
+def _judge_named(column: VerdictColumn) -> _Judge:
+    """Return the judge of one of several columns, called like it: a metric is a detector."""
+    name = words_of(column.name) or column.name
+    if column.criterion in _MEASURES or any(rule.sign != "=" for rule in column.rules):
+        return _Judge(name, AnnotatorKind.DETECTOR)
+    names_nobody = column.criterion and not column.owner
+    return _Judge(name, AnnotatorKind.GOLD if names_nobody else annotator_kind(name))
 
 
 def not_understood(column: str, values: Sequence[object]) -> InputError:

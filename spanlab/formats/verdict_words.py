@@ -7,6 +7,7 @@ name of their column says: yes under "hallucinated" is no under "faithful".
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Final, cast
 
 from spanlab.base.errors import InputError
@@ -17,6 +18,8 @@ VERDICTS: Final = cast(dict[str, Verdict], named_by("verdicts"))
 YES: Final = frozenset(("yes", "true", "1", "y"))
 NO: Final = frozenset(("no", "false", "0", "n", "-1"))
 UNDECIDED: Final = frozenset(words_in("judged", "undecided"))
+_TELLING: Final = frozenset((*words_in("judged", "bad"), *words_in("judged", "good")))
+_ALONE: Final = frozenset(words_in("judged", "alone"))
 _WHOLE: Final = re.compile(r"-?\d+(\.0+)?")
 # A number says whether a claim is supported, as in LLM-AggreFact; "no" says as much.
 OF_CLAIMS: Final[dict[str, Verdict]] = {
@@ -33,6 +36,18 @@ def plain_word(value: object) -> str:
     if _WHOLE.fullmatch(text):
         return text.partition(".")[0]
     return " ".join(text.replace("_", " ").replace("-", " ").split())
+
+
+def tells(value: object) -> bool:
+    """Say whether a verdict names what it judges, as "faithful" does and "good" does not."""
+    return not _TELLING.isdisjoint(plain_word(value).split())
+
+
+def are_verdicts(values: Collection[object]) -> bool:
+    """Say whether values judge answers whatever their column is called, as "hallucinated" does."""
+    words = set(map(plain_word, values))
+    said = {part for word in words for part in word.split()}
+    return words <= VERDICTS.keys() | UNDECIDED and not _ALONE.isdisjoint(said)
 
 
 def verdict_of(label: str | bool | int | float, *, field: str = "label") -> Verdict:

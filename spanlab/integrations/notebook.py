@@ -29,12 +29,12 @@ from spanlab.detection.request import (
 )
 from spanlab.detection.selection import DetectorSelection
 from spanlab.detection.specifications import specifications
-from spanlab.formats import ReadOptions, read, write
+from spanlab.formats import ReadOptions, read_placed, write
 from spanlab.formats.files import IN_MEMORY, InputFile, replacing
 from spanlab.formats.hub import PREFIX, fetch_dataset
 from spanlab.formats.reader import passages_of
 from spanlab.formats.writers import format_of, select_annotator
-from spanlab.formats.wrongs import told_together
+from spanlab.formats.wrongs import repeated_id, told_together
 from spanlab.integrations.functions import (
     AsyncFunctionDetector,
     FunctionDetector,
@@ -126,9 +126,9 @@ def _read(source: str | Path | Iterable[Any], options: ReadOptions) -> Iterable[
     else:
         paths = in_folders([Path(source)])
     try:
-        return [record for path in paths for record in read(path, options)]
+        return list(_of_new_ids(paths, options))
     except InputError as error:
-        raise told_together(error, paths, options) from error.__cause__
+        raise told_together(error, paths, options, _taken_id) from error.__cause__
 
 
 def _read_rows(source: Iterable[Any], options: ReadOptions) -> Iterator[Record]:
@@ -138,9 +138,26 @@ def _read_rows(source: Iterable[Any], options: ReadOptions) -> Iterator[Record]:
         return
     file = InputFile(IN_MEMORY, _ROWS, data=lines, unit="row")
     try:
-        yield from read(file, options)
+        yield from _of_new_ids([file], options)
     except InputError as error:
-        raise told_together(error, [file], options) from error.__cause__
+        raise told_together(error, [file], options, _taken_id) from error.__cause__
+
+
+def _of_new_ids(files: Iterable[Path | InputFile], options: ReadOptions) -> Iterator[Record]:
+    """Yield the records of files; raises InputError for an id that one of the same model has."""
+    seen: set[tuple[str, str]] = set()
+    for file in files:
+        for record, line, unit in read_placed(file, options):
+            key = (record.item.id, str(record.item.meta.get("model")))
+            if key in seen:
+                name = file.name if isinstance(file, InputFile) else str(file)
+                raise _taken_id(record.item.id).at(file=name, line=line, unit=unit)
+            seen.add(key)
+            yield record
+
+
+def _taken_id(name: str) -> InputError:
+    return repeated_id(name, "every id once; records without one are numbered")
 
 
 def _line(number: int, row: Any) -> bytes:

@@ -115,7 +115,8 @@ class TraceReader(reader.FormatReader):
 
     def finish(self) -> None:
         """Say what people and judges gave as feedback."""
-        for told in self._fed_back.told():
+        unmet = [rule.told() for of_one in (self._rules or {}).values() for rule in of_one]
+        for told in filter(None, (*self._fed_back.told(), *unmet)):
             self._options.on_warning(f"{self._file.name}: {told}")
 
     def _check_rules(self, traces: Iterable[Sequence[Span]]) -> None:

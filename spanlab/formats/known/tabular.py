@@ -233,7 +233,7 @@ class MappedReader(reader.FormatReader):
     @property
     def fields(self) -> Mapping[str, str]:
         """Which field of ours is read from each column."""
-        judged = dict.fromkeys((*self.judgements, *self._verdicts.counts), "labels")
+        judged = dict.fromkeys((*self.judgements, *self._verdicts.read), "labels")
         judged |= dict.fromkeys(self._tagged, "spans")
         judged |= {votes.column: "labels" for votes in self._votes if votes.verdict}
         judged |= dict.fromkeys(self._parts.columns if self._parts else (), "labels")
@@ -301,6 +301,7 @@ class MappedReader(reader.FormatReader):
             self._options.on_warning(f"{self._file.name}: read by the recipe of {recipe['title']}")
         remarks = [self._unread_parts, *(votes.unclear for votes in self._votes)]
         remarks += self._parts.told() if self._parts else ()
+        remarks += [rule.told() for of_one in (self._rules or {}).values() for rule in of_one]
         for told in filter(None, (*self._verdicts.told(), *self._fed_back.told(), *remarks)):
             self._options.on_warning(f"{self._file.name}: {told}")
         if self._speaker != self._options.speaker:
