@@ -37,12 +37,11 @@ from spanlab.output.tables import (
     figures_of,
     table_of,
 )
-from spanlab.schema import AnnotatorKind, MeasurementPlan, Permission, Status, answer_hash
+from spanlab.schema import AnnotatorKind, MeasurementPlan, Status, answer_hash
 from spanlab.scoring.annotator_tables import calibration_table
 from spanlab.scoring.calibration import AnnotatorCalibration, CalibrationTally
 from spanlab.storage import Store
 from spanlab.storage.datasets import summary_of
-from spanlab.worklists import check_items
 from spanlab.worklists.looks import looks_in_words
 
 _SAMPLE: Final = "Sample: "  # how a remark on sample and estimate begins
@@ -346,18 +345,10 @@ def _count_suggestions(store: Store, dataset: str, items: MeasuredItems) -> Coun
 
 
 def _review_remarks(store: Store, dataset: str, items: MeasuredItems) -> Iterable[str]:
-    """Say how many reviews of the sample saw others' marks, and which are of check items."""
+    """Say how many reviews of the sample saw others' marks."""
     summary, reviewed = summary_of(store, dataset), items.items[: items.reviewed]
     reviews = {(item.item_id, name) for item in reviewed for name in item.decided_by}
     yield from looks_in_words(store, summary, {name for _, name in reviews}, reviews)
-    if summary.settings.known is None or not store.may(Permission.READ, dataset):
-        return
-    checks = check_items.check_ids(store, dataset)
-    if of_checks := sorted(
-        f"{item_id} by {name}" for item_id, name in reviews if item_id in checks
-    ):
-        which = ", ".join(of_checks)
-        yield f"Reviews of check items in the sample: {len(of_checks):,} ({which})."
 
 
 def suggestions_in_words(suggestions: Mapping[str, int]) -> str:
@@ -428,10 +419,17 @@ def _remarks(items: MeasuredItems, suggestions: Mapping[str, int]) -> Iterable[s
             "have not reached them."
         )
     beyond = sum(item.y is not None for item in items.items[items.reviewed :])
-    if beyond:
+    if beyond and items.gap is not None:
+        whose = " or ".join(items.awaited) or "anybody"
         yield (
-            f"{counted(beyond, 'review')} not counted yet: an earlier item of the sample is not "
-            "reviewed."
+            f"{counted(beyond, 'review')} not counted yet: {items.gap.item_id!r}, an earlier item "
+            "of the sample, is not reviewed. In Review, under “Measurement sample”, "
+            f"{whose} can do it."
+        )
+    if items.checks:
+        yield (
+            f"{counted(items.checks, 'check item')} left out, as the answers are known: the rates "
+            "are those of the other items."
         )
     if skipped := sum(item.skipped for item in items.items[: items.reviewed]):
         yield f"{counted(skipped, 'skipped item')} left out, assumed to be like the rest."

@@ -30,6 +30,7 @@ from spanlab.schema import (
     AnnotatorKind,
     DatasetSummary,
     MeasurementPlan,
+    Permission,
     QueueQuery,
     Record,
     Status,
@@ -37,7 +38,7 @@ from spanlab.schema import (
 )
 from spanlab.storage import Store
 from spanlab.storage.datasets import check_annotators, summary_of
-from spanlab.worklists import paging
+from spanlab.worklists import check_items, paging
 
 Flags = NDArray[np.bool_]
 ALL: Final = "all"  # the group of all items
@@ -51,15 +52,22 @@ class MeasuredItems:
     Answers of several groups to one question come together, so that groups are compared on the
     same questions: then questions are what is drawn.
 
+    Check items are in the ``queue`` of ids alone: who reviews them must not tell them from others.
+
     Args:
         records: the items of the dataset.
         plan: of the measurement.
+        checks: the ids of check items, whose answers are known: no part of what is measured.
         learnt: the ``answer_hash`` of each answer that the detector learnt from. It is right there
             more often than elsewhere, so that its marks on these say nothing of the others.
     """
 
     def __init__(
-        self, records: Iterable[Record], plan: MeasurementPlan, learnt: Collection[str] = ()
+        self,
+        records: Iterable[Record],
+        plan: MeasurementPlan,
+        learnt: Collection[str] = (),
+        checks: Collection[str] = (),
     ) -> None:
         self.plan, self._learnt = plan, learnt
         read = values_of(plan.by) if plan.by else None
@@ -85,7 +93,10 @@ class MeasuredItems:
         }
         self.p = np.ones(len(items)) if even else sizes[plan.design]()
         strata = [item.group for item in items] if plan.design == "stratified" else None
-        order = review_order(random_numbers(names, plan.seed), self.p, strata)
+        drawn = review_order(random_numbers(names, plan.seed), self.p, strata)
+        self.queue = tuple(items[at].item_id for at in drawn)
+        order = [at for at in drawn if items[at].item_id not in checks]
+        self.checks = len(drawn) - len(order)
         self.items = [items[at] for at in order]
         self.p = self.p[order]
         groups = sorted({item.group for item in items})
@@ -93,7 +104,8 @@ class MeasuredItems:
         self.codes = np.array([groups.index(item.group) for item in self.items], dtype=int)
         _, self.questions = np.unique([names[at] for at in order], return_inverse=True)
         self.clusters = np.array(clusters([item.relations for item in self.items]), dtype=int)
-        self.waiting = np.zeros(len(items), dtype=bool)  # for people who have not come that far
+        self.waiting = np.zeros(len(order), dtype=bool)  # for people who have not come that far
+        self.awaited: tuple[str, ...] = ()  # whom the first gap is assigned to
 
     @cached_property
     def columns(self) -> Mapping[str, Array]:
@@ -131,6 +143,15 @@ class MeasuredItems:
         gaps = missing & ~self.waiting
         end = int(gaps.argmax()) if gaps.any() else len(self.items)
         return int(np.flatnonzero(~missing[:end]).max(initial=-1)) + 1
+
+    @property
+    def gap(self) -> MeasuredItem | None:
+        """The first item that reviews of later ones wait for; None where none do."""
+        later = self.items[self.reviewed :]
+        waits = any(item.y is not None for item in later)
+        flags = zip(later, self.waiting[self.reviewed :], strict=True)
+        gaps = (item for item, is_waiting in flags if not is_waiting)
+        return next(gaps, None) if waits else None
 
     @property
     def line(self) -> str:
@@ -335,13 +356,15 @@ def measurement_queue(store: Store, dataset: str) -> tuple[str, ...]:
     return tuple(item.item_id for item in read_measured(store, dataset).items)
 
 
-def _waiting(store: Store, dataset: str, items: MeasuredItems) -> Flags:
+def _flag_waiting(
+    store: Store, dataset: str, items: MeasuredItems, checks: Collection[str]
+) -> None:
     """Flag the undecided items that are assigned to people who have decided nothing after them.
 
     Everybody works in the one order of the sample, and nothing of an item decides whose it is: such
-    a gap tells nothing of what it leaves out.
+    a gap tells nothing of what it leaves out. Nobody has to decide a check item.
     """
-    settings, waiting = summary_of(store, dataset).settings, np.zeros(len(items.items), dtype=bool)
+    settings, waiting = summary_of(store, dataset).settings, items.waiting
     people = items.plan.reviewers or settings.assigned_to
     shares = {name: share for name in people if (share := settings.share_of(name)) is not None}
     last = {name: at for at, item in enumerate(items.items) for name in item.decided_by}
@@ -356,10 +379,15 @@ def _waiting(store: Store, dataset: str, items: MeasuredItems) -> Flags:
         }
         for name, share in shares.items()
     }
+    owners_at: dict[int, list[str]] = {}
     for at, position in zip(gaps, store.positions_of(dataset, missing), strict=True):
         owners = [name for name, positions in owned.items() if position in positions]
         waiting[at] = bool(owners) and all(last.get(name, -1) < at for name in owners)
-    return waiting
+        owners_at[at] = owners
+    for at, item in enumerate(items.items):
+        waiting[at] |= item.item_id in checks and not item.decided_by
+    first = next((at for at in owners_at if not waiting[at]), -1)
+    items.awaited = tuple(owners_at.get(first, items.plan.reviewers))
 
 
 def read_measured(store: Store, dataset: str, plan: MeasurementPlan | None = None) -> MeasuredItems:
@@ -374,12 +402,19 @@ def read_measured(store: Store, dataset: str, plan: MeasurementPlan | None = Non
         raise UsageError(
             f"{dataset!r} has no measurement yet: spanlab measure {dataset} --annotator NAME"
         )
-    items = MeasuredItems(store.records(dataset), plan, learnt_from(store, dataset, plan))
+    checks: frozenset[str] = frozenset()
+    if summary_of(store, dataset).settings.known is not None:
+        checks = check_items.check_ids(Store(store.database), dataset)
+    # Who may not know which these are sees them counted once they have reviewed them.
+    left_out = checks if store.may(Permission.READ, dataset) else ()
+    learnt = learnt_from(store, dataset, plan)
+    items = MeasuredItems(store.records(dataset), plan, learnt, left_out)
     if not items.items:
-        raise UsageError(f"{plan.annotator!r} has finished no item of {dataset!r}")
+        but = " that is not a check item" if items.checks else ""
+        raise UsageError(f"{plan.annotator!r} has finished no item of {dataset!r}{but}")
     if len(items.groups) > _MOST_GROUPS:
         raise UsageError(f"{plan.by} has more than {_MOST_GROUPS} values: choose another field")
-    items.waiting = _waiting(store, dataset, items)
+    _flag_waiting(store, dataset, items, checks)
     return items
 
 

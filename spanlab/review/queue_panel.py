@@ -89,8 +89,8 @@ def _ask_plan(settings: DatasetSettings, reviewer: str) -> _QueuePlan:
 def choose_measurement(summary: DatasetSummary, reviewer: str) -> MeasuredItems | None:
     """Ask whether to review the sample of the dataset's measurement; None if not, or for none.
 
-    It is for those whose word counts by its plan, or for who comes by its link: the queues of
-    others stay as they are.
+    Those whose reviews count by its plan, and who comes by its link, begin with it: reviews in
+    import order with suggestions shown would bias the rate.
     """
     plan = summary.settings.measurement
     if plan is None:
@@ -98,7 +98,7 @@ def choose_measurement(summary: DatasetSummary, reviewer: str) -> MeasuredItems 
     key = _kept(f"sample.{summary.name}")
     is_asked_for = st.query_params.pop(common.QUEUE, None) == common.SAMPLE
     if is_asked_for or key["key"] not in st.session_state:
-        st.session_state[key["key"]] = is_asked_for or reviewer in plan.reviewers
+        st.session_state[key["key"]] = is_asked_for or reviewer in (plan.reviewers or (reviewer,))
     is_chosen = st.checkbox(
         "Measurement sample",
         **key,
@@ -127,7 +127,7 @@ def choose_sample(summary: DatasetSummary, reviewer: str, measured: MeasuredItem
     return QueueQuery(
         **planned,
         reviewer=reviewer,
-        sample=tuple(item.item_id for item in measured.items),
+        sample=measured.queue,
         listed=settings.has_lists,
         blind=True,
         own_only=not plan.show_suggestions,

@@ -77,12 +77,14 @@ def draw(store: Store, dataset: str, person: str, sample: Sequence[str] = ()) ->
         store: the annotation database.
         dataset: one with a plan or check items.
         person: whose list it is, who is past the test if there is one.
-        sample: ids of items that the list has in any case, if they are of the person's share.
+        sample: ids of items that the list has in any case, if they are of the person's share; check
+            items among them come at their rate.
     """
     with store.reading(dataset, person) as (connection, row, _):
         share = settings_of(connection, dataset).share_of(person)
         query = QueueQuery(reviewer=person, share=share, sample=tuple(sample))
-        others = Selection(connection, row, query).positions() if sample else []
+        of_share = Selection(connection, row, query, without_checks=True)
+        others = of_share.positions() if sample else []
         if is_current(connection, row, person, others):
             return
     with store.reviewing(dataset, person) as (connection, row):
@@ -121,8 +123,7 @@ def _draw(
         n_before = 0 if n_given else n_others
     unseen = check_items.unseen(connection, dataset, secret, had) if settings.known else ()
     pool = dict.fromkeys(unseen)
-    asked = [position for position in others if position in pool]
-    checks = iter(dict.fromkeys((*asked, *pool)))
+    checks = iter(pool)
     fresh = [position for position in planned if not (position in had or position in pool)]
     n_begun, rate = n_others - n_before, _rate(settings)
     if not grows(settings):
@@ -130,10 +131,6 @@ def _draw(
         n_begun, rate = 0, Fraction(max(min(n_left, len(pool)), 0), max(len(fresh), 1))
     due = partial(check_items.due, secret, rate=rate)
     rest = [*_mixed(fresh, checks, due, n_begun)] if pool else fresh
-    placed = set(rest)
-    for position in asked:
-        if position not in placed:
-            rest.insert(check_items.draw(secret, f"place {position}") % (len(rest) + 1), position)
     listed += (_Entry(position, 0 if position in pool else None) for position in rest)
     _write(connection, dataset, reviewer, secret, listed)
     values = {"basis": _basis(connection, dataset), "n_before": n_before}

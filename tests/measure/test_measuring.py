@@ -95,25 +95,33 @@ def test_a_gap_in_the_queue_ends_the_sample_and_a_skipped_item_does_not(store: S
     found = measure(store, "d")
     assert found.rate.reviews == 3
     assert (
-        "1 review not counted yet: an earlier item of the sample is not reviewed." in found.remarks
-    )
+        f"1 review not counted yet: {queue[4]!r}, an earlier item of the sample, is not reviewed. "
+        "In Review, under “Measurement sample”, anybody can do it."
+    ) in found.remarks
     assert any(remark.startswith("1 skipped item") for remark in found.remarks)
     assert found.rate.finite
     assert found.rate.finite.high > 0.3
 
 
-def test_a_certificate_says_which_reviews_of_its_sample_are_of_check_items(store: Store) -> None:
+def test_check_items_are_no_part_of_what_is_measured_and_keep_nothing_waiting(store: Store) -> None:
     filled(store, "d", lambda at: at % 4 == 0, 60, 8)
     assert not any("check items" in remark for remark in measure(store, "d").remarks)
     known = CheckRules(labels=("gold",), share=0.1)
     store.change_settings("d", lambda now: now.model_copy(update={"known": known}))
     queue = measurement_queue(store, "d")
     gold = Annotation(annotator="gold", kind=AnnotatorKind.GOLD)
-    store.save_annotations("d", [(queue[at], gold) for at in (0, 7, 20)])  # 20 is not reviewed
-    which = ", ".join(f"{queue[at]} by anna" for at in sorted((0, 7), key=queue.__getitem__))
-    told = f"Reviews of check items in the sample: 2 ({which})."
-    assert told in measure(store, "d").remarks
+    store.save_annotations("d", [(queue[at], gold) for at in (0, 8, 20)])  # 8, 20: not reviewed
+    store.save_annotations("d", [(queue[9], said("anna", marked=False))])
+    found = measure(store, "d")
+    assert (found.rate.items, found.rate.reviews) == (57, 8)
+    told = "3 check items left out, as the answers are known: the rates are those of the other"
+    assert any(remark.startswith(told) for remark in found.remarks)
+    assert not any("not counted yet" in remark for remark in found.remarks)
     assert told in certificate_html(certify(store, "d"))
+    # Who may not know which these are gets them among the others.
+    items = read_measured(store, "d")
+    assert items.queue == queue
+    assert {item.item_id for item in items.items} == {*queue} - {queue[at] for at in (0, 8, 20)}
 
 
 @pytest.mark.parametrize(
@@ -141,13 +149,13 @@ def test_a_measurement_is_one_sentence(
 @pytest.mark.parametrize("n_checks", [0, 1], ids=["", "a check item before all others"])
 def test_who_is_slower_ends_no_sample_where_items_are_assigned(store: Store, n_checks: int) -> None:
     filled(store, "d", lambda at: at % 4 == 0, 60, 0)
-    queue = measurement_queue(store, "d")
     first = store.records_at("d", range(n_checks))
     gold = Annotation(annotator="known", kind=AnnotatorKind.GOLD)
     store.save_annotations("d", [(record.item.id, gold) for record in first])
     known = CheckRules(labels=("known",)) if n_checks else None
     plan = {"overlap": 1, "assigned_to": ("anna", "ben"), "known": known}
     store.change_settings("d", lambda old: old.model_copy(update=plan))
+    queue = measurement_queue(store, "d")
     of_anna = QueueQuery(reviewer="anna", share=store.settings("d").share_of("anna"))
     assigned = set(paging.positions(store, "d", of_anna))
     mine = [at in assigned for at in store.positions_of("d", list(queue))]

@@ -81,14 +81,14 @@ def test_the_time_of_an_item_is_measured_until_done_with_pauses_cut(desk: Sit) -
     assert 20 + 60 <= done.seconds < 1_000
 
 
+@pytest.mark.parametrize("queue", ["&queue=measurement", ""], ids=["by the link", "by itself"])
 def test_the_measurement_s_sample_hides_suggestions_and_tells_the_rate_after_each_done(
-    desk: Sit,
+    desk: Sit, queue: str
 ) -> None:
     here = desk(_records(), opened=False)
     plan_measurement(here.store, here.dataset, MeasurementPlan(annotator=DETECTOR))
     first, second, *_ = measurement_queue(here.store, here.dataset)
-    address = here.server.url(dataset=here.dataset, reviewer=REVIEWER, queue="measurement")
-    arrive(here.page, address)
+    arrive(here.page, here.server.url(dataset=here.dataset, reviewer=REVIEWER) + queue)
     here.wait_for(first)
     line = here.page.get_by_test_id("stCaptionContainer").first
     expect(line).to_contain_text("suggestions hidden · No reviews yet")
