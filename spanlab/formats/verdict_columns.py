@@ -368,15 +368,19 @@ def _of_opposites(
         for_it = next((word for word in words if word in _OPPOSITES), "")
         opposite = _OPPOSITES.get(for_it, "")
         against = by_words.get(tuple(opposite if word == for_it else word for word in words))
-        if against is None or not for_it:
+        if against is None or not for_it or words[-1] in _NOUNS:
             continue
         held = [[value_at(sample, each) for sample in samples] for each in (name, against)]
         values = [value for column in held for value in column if value not in (None, "")]
         if not values or any(_votes(value) is None for value in values):
             continue
         said = described(name, []) or described(against, [])
-        owner = [word for word in words if word not in (for_it, *_FILLERS, *_COUNTING, *_CRITERIA)]
         criterion = said.criterion if said else "feedback"
+        # What is called "correct" and "incorrect" may be answers, of which some are years.
+        may_count = criterion in _THUMBS or not _COUNTING.isdisjoint(words)
+        if not may_count and any((_votes(value) or 0) > 1 for value in values):
+            continue
+        owner = [word for word in words if word not in (for_it, *_FILLERS, *_COUNTING, *_CRITERIA)]
         yield VerdictColumn(name, criterion, tuple(owner), against=against)
 
 

@@ -67,8 +67,21 @@ def test_what_is_for_and_against_an_answer_is_one_verdict(
     assert said == {judge: (True, False, False, None, None)}
     assert f"{columns[0]!r} and {columns[1]!r} together" in told
     assert "1 hallucinated, 2 not, 2 undecided" in told
-    counted, _ = _read(_rows(columns, ("0", "5"), ("7", "1"), ("2", "2")))
-    assert counted == {judge: (True, False, None)}
+    if judge != "gold":
+        counted, _ = _read(_rows(columns, ("0", "5"), ("7", "1"), ("2", "2")))
+        assert counted == {judge: (True, False, None)}
+
+
+@pytest.mark.parametrize(
+    "columns", [("correct", "incorrect"), ("good_answer", "bad_answer"), ("right", "wrong")]
+)
+def test_right_and_wrong_answers_that_are_numbers_are_no_votes(columns: tuple[str, str]) -> None:
+    assert _read(_rows(columns, (1889, 1901), (4, 5)))[0] == {}
+
+
+def test_votes_that_are_counted_are_told_by_their_names() -> None:
+    said, _ = _read(_rows(("n_correct", "n_incorrect"), (0, 3), (2, 1)))
+    assert said == {"gold": (True, False)}
 
 
 def test_thumbs_of_several_people_are_theirs_and_down_means_hallucinated() -> None:
