@@ -6,7 +6,7 @@ from typing import Final
 
 import streamlit as st
 
-from spanlab.output.figures import counted
+from spanlab.output.figures import counted, named_ids
 from spanlab.people.logins import (
     has_login,
     in_days,
@@ -21,6 +21,7 @@ from spanlab.ui.messages import errors_shown, tell_after_rerun
 from spanlab.ui.tables import show_grid
 
 _MADE: Final = "campaign.invited"  # the text with the links that were made last, by dataset
+_TAKEN: Final = "campaign.taken"  # names to invite that people have already, by dataset
 _GUESTS: Final = [role for role in Role if role is not Role.LEAD]
 _MOST: Final = 200  # links made at once
 
@@ -83,6 +84,11 @@ def _ask(dataset: str) -> None:
             round(100 * store().settings(dataset).code_share),
             help="The rest may be skipped. Applies to everybody in this dataset.",
         )
+        taken = st.session_state.get(_TAKEN, {}).get(dataset, [])
+        same = bool(taken) and st.checkbox(
+            f"{plain(named_ids(taken))}: the same person as the one here with this name",
+            help="Their reviews are theirs. For somebody else, change the name above.",
+        )
         if not st.form_submit_button("Create links", type="primary"):
             return
         named = dict.fromkeys(filter(None, map(str.strip, names.splitlines())))
@@ -91,11 +97,16 @@ def _ask(dataset: str) -> None:
             st.error("Enter at least one name, or a number of links without a name.")
         elif len(people) > _MOST:
             st.error(f"{counted(len(people), 'link')}: at most {_MOST} can be created at once.")
+        elif not same and (known := [name for name in named if store().access.called(name)]):
+            st.session_state[_TAKEN] = {dataset: known}
+            st.rerun()  # the form asks who they are
         else:
+            st.session_state.pop(_TAKEN, None)
             store().change_settings(
                 dataset, lambda now: now.model_copy(update={"code_share": share / 100})
             )
-            text = invite_all(store(), dataset, people, in_days(int(days)), code.strip(), role)
+            end = in_days(int(days))
+            text = invite_all(store(), dataset, people, end, code.strip(), role, same=same)
             st.session_state[_MADE] = {dataset: text}
             st.rerun()  # the review plan offers them from now on
 
@@ -103,18 +114,19 @@ def _ask(dataset: str) -> None:
 def _draw_links(dataset: str, links: list[AccessToken]) -> None:
     st.markdown("**Links**")
     show_grid(token_table(links, "Links"))
-    lines = {_line(token): token for token in links if not token.revoked}
+    lines = {_line(token): token for token in links}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         line = st.selectbox("Link of", list(lines), index=None, placeholder="Choose a person")
         if st.button(
             "New link for this person",
             disabled=line is None,
-            help="For another browser: what they did stays theirs.",
+            help="For another browser, or after the end: what they did stays theirs.",
         ):
             with errors_shown("No link was made."):
                 st.session_state[_MADE] = {dataset: invite_again(store(), lines[str(line)].id)}
                 st.rerun()
-        if st.button("Revoke", key="revoke-invitation", disabled=line is None):
+        is_open = line is not None and not lines[line].revoked
+        if st.button("Revoke", key="revoke-invitation", disabled=not is_open):
             store().access.revoke_token("invitation", lines[str(line)].id)
             tell_after_rerun(f"Revoked: {plain(str(line))}.")
             st.rerun()

@@ -119,13 +119,24 @@ def create_invitations(
     count: Annotated[int, typer.Option(min=1, max=200, help="How many links.")] = 1,
     label: Annotated[str, typer.Option(help="The name of the person.")] = "",
     code: Annotated[str, typer.Option(help="Code shown to people who have finished.")] = "",
+    same_person: Annotated[
+        bool,
+        typer.Option(
+            "--same-person", help="--label is the name of a person who is here: it is their link."
+        ),
+    ] = False,
 ) -> None:
     """Create links, a line each. A crowd platform adds what it calls the worker: &worker=…."""
     if label and count > 1:
         raise UsageError("--label names one person: leave out --count")
+    if same_person and not label:
+        raise UsageError("--same-person needs the name of the person: --label")
     with Store.open() as store:
         for _ in range(count):
-            typer.echo(invite(store, dataset, role, in_days(days), label=label, code=code))
+            link = invite(
+                store, dataset, role, in_days(days), label=label, code=code, same=same_person
+            )
+            typer.echo(link)
 
 
 @invitations.command("list")

@@ -139,8 +139,15 @@ def login_secrets() -> dict[str, Any]:
     }
 
 
-def invite(
-    store: Store, dataset: str, role: Role, expires: datetime, *, label: str = "", code: str = ""
+def invite(  # noqa: PLR0913 - what it opens, for whom, until when
+    store: Store,
+    dataset: str,
+    role: Role,
+    expires: datetime,
+    *,
+    label: str = "",
+    code: str = "",
+    same: bool = False,
 ) -> str:
     """Make an invitation and return its link, which one person may use.
 
@@ -151,11 +158,12 @@ def invite(
         expires: when the invitation ends, and the access of the person who has used it.
         label: the person's name; empty for the name of a crowd platform, or a guest.
         code: a text that the person sees once they have finished; empty for none.
+        same: whether it is for the person who is called ``label`` already, with their reviews.
 
     Raises:
         AccessError: the actor of ``store`` does not lead the dataset.
         UsageError: people do not come by invitations here, the end has passed, or the name is one
-            that no reviewer can have.
+            that no reviewer can have, or that somebody has, unless it is the ``same`` person.
     """
     settings = Settings.read()
     if not settings.has_login or not settings.url:
@@ -165,19 +173,26 @@ def invite(
         )
     if label:
         check_reviewer(summary_of(store, dataset).kinds, label)
+        if not same and (taken := store.access.called(label)):
+            raise UsageError(
+                f"somebody is called “{taken}” already: with --same-person the link is for them, "
+                "and what they marked is theirs; for somebody else use another name"
+            )
     token = store.access.make_token(
-        "invitation", role, dataset, label=label, expires=expires, code=code or None
+        "invitation", role, dataset, label=label, expires=expires, code=code or None, same=same
     )
     return f"{_address(settings)}{INVITATION}?to={quote(token)}"
 
 
-def invite_all(
+def invite_all(  # noqa: PLR0913 - what it opens, for whom, until when
     store: Store,
     dataset: str,
     names: Sequence[str],
     expires: datetime,
     code: str = "",
     role: Role = Role.ANNOTATOR,
+    *,
+    same: bool = False,
 ) -> str:
     """Invite several people to a dataset, and return a text for each with a link.
 
@@ -189,6 +204,7 @@ def invite_all(
         expires: when the invitations end.
         code: see ``invite``.
         role: see ``invite``.
+        same: whether those whose names exist are the people who have them.
 
     Returns:
         The texts with an empty line between; the link alone for an empty name.
@@ -202,7 +218,8 @@ def invite_all(
     host = "" if store.actor is OWNER else store.actor.name
     texts = []
     for name in names:
-        link = invite(store, dataset, role, expires, label=name, code=code)
+        is_known = same and store.access.called(name) is not None
+        link = invite(store, dataset, role, expires, label=name, code=code, same=is_known)
         called = store.access.name_on(link.rpartition("=")[2])
         text = f"{called}: {_invited(host, role, dataset, expires)} {_STORED}\n{link}"
         texts.append(text if called else link)

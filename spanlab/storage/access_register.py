@@ -6,7 +6,7 @@ import hmac
 import re
 import secrets
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
 from itertools import chain, count
@@ -17,8 +17,16 @@ from sqlalchemy import ColumnElement, Connection, delete, insert, literal, or_, 
 
 from spanlab.base.errors import NotFoundError, UsageError
 from spanlab.base.fields import storable
-from spanlab.base.names import drawn, looks
-from spanlab.schema import AccessToken, Actor, GrantedRole, LogEntry, Permission, Role
+from spanlab.base.names import alike, drawn, looks
+from spanlab.schema import (
+    AccessToken,
+    Actor,
+    AnnotatorKind,
+    GrantedRole,
+    LogEntry,
+    Permission,
+    Role,
+)
 from spanlab.storage import catalog
 from spanlab.storage.access import (
     broken_entry,
@@ -200,11 +208,12 @@ class AccessRegister:
         return row is not None and row.kind == _ENDED
 
     def invite_again(self, token_id: str) -> str:
-        """Make another link for the person of an invitation, for another device of theirs.
+        """Make another link for the person of an invitation: another device, or after its end.
+
+        It is valid as long as the invitation, or for as many days if that has ended or was revoked.
 
         Raises:
             NotFoundError: there is no invitation of this id that the actor may revoke.
-            UsageError: it was revoked, or has ended.
         """
         with self._database.reading() as connection:
             query = select(access_tokens).where(access_tokens.c.id == token_id)
@@ -212,14 +221,15 @@ class AccessRegister:
             if row is None or not self._leads(row.dataset_id):
                 raise NotFoundError(f"there is no invitation {token_id!r}")
             dataset = names_of(connection).get(row.dataset_id)
-        if row.revoked is not None:
-            raise UsageError(f"the invitation {token_id} was revoked: make another one")
+        expires, now = datetime.fromtimestamp(row.expires, UTC), datetime.now(UTC)
+        if row.revoked is not None or expires <= now:
+            expires += now - datetime.fromisoformat(row.at)
         return self.make_token(
             "invitation",
             Role(row.role),
             dataset,
             label=row.label,
-            expires=datetime.fromtimestamp(row.expires, UTC),
+            expires=expires,
             code=row.code,
             person=row.person or row.id,
         )
@@ -264,7 +274,7 @@ class AccessRegister:
     ) -> str:
         """Store a new token with ``more`` columns, and return its secret."""
         token = f"sl-{secrets.token_urlsafe(32)}"
-        number = secrets.token_hex(_SHOWN // 2)
+        number = str(more.get("id") or _new_id())
         values = {"id": number, "hash": digest(token), "kind": kind, "role": role.value}
         values |= {"made_by": self._actor.subject, "at": _now()}
         connection.execute(insert(access_tokens).values({**values, **more}))
@@ -338,16 +348,18 @@ class AccessRegister:
         expires: datetime | None = None,
         code: str | None = None,
         person: str | None = None,
+        same: bool = False,
     ) -> str:
         """Make a key or an invitation, and return its secret, which is shown this once.
 
         The label of an invitation is what its person will be called, so that a plan may name them
-        before they come: another one is made of it where somebody has that name. See ``name_on``.
+        before they come: another one is made of it where somebody has that name, unless they are
+        the ``same`` person, whose name and reviews are theirs then. See ``name_on``, ``called``.
 
         Raises:
             AccessError: the actor does not lead there; keys for all are made by leads of all.
-            UsageError: an invitation is for all datasets or for a lead, its end has passed, or its
-                label or code cannot be stored.
+            UsageError: an invitation is for all datasets or for a lead, its end has passed, its
+                label or code cannot be stored, or the ``same`` person logs in, or is nobody.
         """
         if expires is not None and expires <= datetime.now(UTC):
             raise UsageError(f"the end {expires:%Y-%m-%d %H:%M} has passed")
@@ -357,10 +369,13 @@ class AccessRegister:
             if text:
                 check_subject(text, what)
         with self._database.writing() as connection:
-            number = self._number(connection, dataset)
-            if kind == "invitation" and label and person is None:
+            number, token_id = self._number(connection, dataset), _new_id()
+            if same:
+                label, person = _same_person(connection, label, token_id)
+            elif kind == "invitation" and label and person is None:
                 label = _free_name(connection, label)
             columns = {
+                "id": token_id,
                 "label": label or ("" if kind == "invitation" else role.value),
                 "dataset_id": number,
                 "expires": None if expires is None else expires.timestamp(),
@@ -368,6 +383,11 @@ class AccessRegister:
                 "person": person,
             }
             return self._enter_token(connection, kind, role, dataset, columns)
+
+    def called(self, name: str) -> str | None:
+        """Return the name of a person that is, or looks like, this one; None if nobody has it."""
+        with self._database.reading() as connection:
+            return alike(name, (held for held, _ in _held_names(connection)))
 
     def name_on(self, link: str) -> str:
         """Return what the person of an invitation is or will be called; empty if nobody has said.
@@ -424,10 +444,10 @@ class AccessRegister:
             row = connection.execute(select(access_tokens).where(*is_token)).one_or_none()
             if row is None or not self._leads(row.dataset_id):
                 raise NotFoundError(f"there is no {kind} {token_id!r}")
-            # Links for other devices of the same person open nothing any more, either.
-            same = or_(access_tokens.c.id == row.id, access_tokens.c.person == row.id)
-            if row.person is not None:
-                same = or_(access_tokens.c.id == row.person, access_tokens.c.person == row.person)
+            # Links for other devices of the same person open nothing here any more, either.
+            person = row.person or row.id
+            same = or_(access_tokens.c.id == person, access_tokens.c.person == person)
+            same &= access_tokens.c.dataset_id.is_not_distinct_from(row.dataset_id)
             values = {"revoked": _now()} | ({"code": None} if kind == "report" else {})
             connection.execute(update(access_tokens).where(same).values(values))
             dataset = names_of(connection).get(row.dataset_id)
@@ -544,19 +564,58 @@ def _free_name(connection: Connection, name: str, *, keeps: bool = True) -> str:
     """
     shown = "".join(c for c in normalize("NFKC", name) if category(c)[0] != "C" or c.isspace())
     base_name = drawn(shown)[:100] or SOMEBODY
-    now = _timestamp()
-    invited = select(access_tokens.c.label).where(
-        access_tokens.c.kind == "invitation",
-        access_tokens.c.used.is_(None),
-        access_tokens.c.revoked.is_(None),
-        access_tokens.c.expires > now,
-    )
+    invited = select(access_tokens.c.label).where(*_is_waiting())
     queries = [select(table.c.name).distinct() for table in (people, annotators)]
     queries += [invited] * keeps
     held = chain.from_iterable(connection.execute(query).scalars() for query in queries)
     taken = frozenset[str]().union(*map(looks, chain(held, reserved_names())))
     candidates = chain((base_name,), (f"{base_name} ({number})" for number in count(2)))
     return next(candidate for candidate in candidates if not looks(candidate) & taken)
+
+
+def _is_waiting() -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions for invitations that nobody has accepted yet."""
+    return (
+        access_tokens.c.kind == "invitation",
+        access_tokens.c.used.is_(None),
+        access_tokens.c.revoked.is_(None),
+        access_tokens.c.expires > _timestamp(),
+    )
+
+
+def _held_names(connection: Connection) -> Iterator[tuple[str, str | None]]:
+    """Yield the names of people, each with its subject; None for who has only annotated so far."""
+    for row in connection.execute(select(people.c.name, people.c.subject)):
+        yield row.name, row.subject
+    for row in connection.execute(select(access_tokens).where(*_is_waiting())):
+        if row.label:
+            yield row.label, f"invitation:{row.person or row.id}"
+    is_person = annotators.c.kind == AnnotatorKind.PERSON.value
+    for name in connection.execute(select(annotators.c.name).distinct().where(is_person)).scalars():
+        yield name, None
+
+
+def _same_person(connection: Connection, wanted: str, token_id: str) -> tuple[str, str]:
+    """Return the name of the person who is called so, and the invitation that stands for them.
+
+    Who has annotated and never come is entered, with the new invitation ``token_id``.
+    """
+    held = dict(reversed([*_held_names(connection)]))
+    name = alike(wanted, held)
+    if name is None:
+        raise UsageError(f"nobody is called “{wanted}” yet: make the link without “same person”")
+    if (subject := held[name]) is None:
+        row = {"subject": f"invitation:{token_id}", "name": name, "seen": _now()}
+        connection.execute(insert(people).values(row))
+        return name, token_id
+    kind, _, person = subject.partition(":")
+    if kind != "invitation":
+        raise UsageError(f"“{name}” logs in and needs no link: grant them a role on Access")
+    return name, person
+
+
+def _new_id() -> str:
+    return secrets.token_hex(_SHOWN // 2)
 
 
 def _granted(subject: str, role: Role, dataset: int | None) -> Collection[ColumnElement[bool]]:

@@ -485,8 +485,36 @@ def test_a_browser_opens_its_invitation_again_and_another_device_by_another_link
     ] * 2
     register.revoke_token("invitation", first.id)  # everywhere
     assert [register.bearer(token, "invitation") for token in (nora, phone)] == [None, None]
-    with pytest.raises(UsageError, match="was revoked"):
-        register.invite_again(first.id)
+    back = register.bearer(str(register.accept(register.invite_again(first.id))), "invitation")
+    assert back is not None
+    assert (back.name, back.subject) == ("Nora", f"invitation:{first.id}")
+
+
+def test_the_same_person_gets_the_name_and_nobody_else(filled: Store) -> None:
+    register, soon = filled.access, datetime.now(UTC) + timedelta(hours=1)
+
+    def invite(name: str, dataset: str = "ours") -> Actor:
+        link = register.make_token(
+            "invitation", Role.ANNOTATOR, dataset, label=name, expires=soon, same=True
+        )
+        guest = register.bearer(str(register.accept(link)), "invitation")
+        assert guest is not None
+        return guest
+
+    assert register.called("Ben") == "Ben"  # has reviewed before
+    assert register.called("Nobody") is None
+    ben = invite("Ben")
+    assert ben.name == "Ben"
+    assert invite("Ben", "theirs").subject == ben.subject  # elsewhere he is the same
+    first = next(token for token in register.tokens("invitation") if token.dataset == "theirs")
+    register.revoke_token("invitation", first.id)
+    states = {token.dataset: bool(token.revoked) for token in register.tokens("invitation")}
+    assert states == {"ours": False, "theirs": True}
+    with pytest.raises(UsageError, match="nobody is called “Benn”"):
+        invite("Benn")
+    register.sign_in("oidc:7", "Olga")
+    with pytest.raises(UsageError, match="“Olga” logs in"):
+        invite("Olga")
 
 
 def test_the_owners_link_leads_all_and_an_older_one_opens_nothing(filled: Store) -> None:

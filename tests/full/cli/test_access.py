@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -37,3 +38,21 @@ def test_a_key_is_shown_once_and_the_log_never_has_it(spanlab: Run) -> None:
     assert spanlab("keys", "revoke", "none").returncode == 1
     late = spanlab("keys", "create", "--role", "viewer", "--days", "0")
     assert (late.returncode, "--days" in late.stderr) == (2, True)
+
+
+def test_a_name_that_exists_is_given_to_the_same_person_alone(spanlab: Run, tmp_path: Path) -> None:
+    served = {"SPANLAB_INVITE": "yes", "SPANLAB_URL": "http://localhost:8501"}
+    (tmp_path / "n.csv").write_text("id,answer,hallucinated_text\n1,Oslo is big.,big\n")
+    assert spanlab("import", tmp_path / "n.csv", "--dataset", "n").returncode == 0
+    by_ben = ("--as", "Ben", "--kind", "person")
+    assert spanlab("import", tmp_path / "n.csv", "--dataset", "n", *by_ben).returncode == 0
+    refused = spanlab("invitations", "create", "n", "--label", "Ben", **served)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "somebody is called “Ben” already: with --same-person" in refused.stderr
+    made = spanlab("invitations", "create", "n", "--label", "Ben", "--same-person", **served)
+    assert made.returncode == 0, made.stderr
+    listed = spanlab("invitations", "list").stdout
+    assert "Ben" in listed
+    assert "Ben (2)" not in listed
+    typo = spanlab("invitations", "create", "n", "--label", "Benn", "--same-person", **served)
+    assert (typo.returncode, "nobody is called “Benn”" in typo.stderr) == (2, True)

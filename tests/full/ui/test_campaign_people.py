@@ -159,6 +159,15 @@ def test_people_are_invited_renewed_and_revoked_on_campaign(
     press("New link for this person")
     assert re.fullmatch(r"http\S+", app.code[0].value)
     assert len(mine.access.tokens("invitation")) == 4
+    next(box for box in app.text_area if box.label.startswith("Names")).set_value("Nora")
+    next(box for box in app.number_input if box.label.startswith("Links")).set_value(0)
+    press("Create links")
+    assert len(mine.access.tokens("invitation")) == 4  # who is meant is asked first
+    next(box for box in app.checkbox if "same person" in box.label).check()
+    press("Create links")
+    assert app.code[0].value.startswith("Nora: you are invited")
+    assert not any("same person" in box.label for box in app.checkbox)
+    assert {token.label for token in mine.access.tokens("invitation")} == {"Nora", ""}
     choose()
     press("Revoke")
     revoked = [token.label for token in mine.access.tokens("invitation") if token.revoked]
