@@ -359,8 +359,10 @@ def _verdict(kind: str, path: str, name: str, values: Sequence[Any]) -> VerdictC
     if not values or not all(isinstance(value, str | int | float) for value in values):
         return None
     *owners, last = words_of(name).split() or [""]
-    if last in _LABELS and _LABELLED.issuperset(owners):
-        return VerdictColumn(path, "label", (), _MEANS.get(kind, ""), tuple(values))
+    wrong = set(filter(_says_wrong, owners))  # "hallucination tags"
+    if last in _LABELS and _LABELLED.issuperset(set(owners) - wrong):
+        means: Polarity = "bad" if wrong else _MEANS.get(kind, "")
+        return VerdictColumn(path, "label", (), means, tuple(values))
     column = described(name, values)
     if column is None or not column.has_known_owner or column.is_scale:
         return None
