@@ -177,6 +177,30 @@ def test_records_are_frames_arrays_files_and_pages(
         spanlab.save(records, tmp_path / "x.docx")
 
 
+@pytest.mark.parametrize("way", ["frame", "csv", "parquet", "json", "lines"])
+def test_frames_and_their_files_are_read_with_everybodys_marks(
+    records: list[spanlab.Record], tmp_path: Path, way: str
+) -> None:
+    """Marks of a detector became gold labels, and each item as many as had annotators."""
+    frame = spanlab.to_pandas(records)
+    source: Any = frame
+    if way in ("csv", "parquet"):
+        spanlab.save(records, tmp_path / f"saved.{way}")
+        source = getattr(pd, f"read_{way}")(tmp_path / f"saved.{way}")
+    elif way != "frame":
+        source = tmp_path / "saved.json"
+        frame.to_json(source, orient="records", lines=way == "lines")
+
+    def said(read: list[spanlab.Record]) -> list[Any]:
+        return [
+            (r.item.id, r.item.answer, [(a.annotator, a.kind, a.hard, a.status) for a in each])
+            for r in read
+            for each in [r.annotations]
+        ]
+
+    assert said(spanlab.load(source)) == said(records)
+
+
 def test_everything_that_is_offered_is_documented() -> None:
     """Each parameter, what is returned, and what is raised but where nothing can go wrong."""
     for name in spanlab.__all__:

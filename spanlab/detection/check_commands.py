@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -69,6 +70,8 @@ def check(
     if source and passage:
         raise UsageError("give passages by --source, with their numbers, or by --passage")
     passages = numbered_passages(source) if source else [read_passage(one) for one in passage or ()]
+    if _is_file(answer):
+        raise UsageError(f"{answer} is a file, and answers are texts: spanlab check - < {answer}")
     item = answer_item(_read_answer() if answer == "-" else answer, passages, question, lang)
     if source:  # whose numbers count, also of those without a text
         item = item.model_copy(update={"passages": tuple(passages)})
@@ -82,6 +85,13 @@ def check(
         console.say(remark)
     if checked.annotation.hallucinated:
         raise typer.Exit(_MARKED)
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return len(text.split()) == 1 and Path(text).is_file()
+    except (OSError, ValueError):  # what no path can be
+        return False
 
 
 def _read_answer() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,11 @@ LONGEST: Final = 400_000  # characters of an answer, and bytes of a text file
 _OFFLINE: Final = ("offline",)  # the detector that nothing has to be set for
 MOST: Final = 20 * 2**20  # bytes of a PDF
 _MOST_SOURCES: Final = 1000
+_PAGE: Final = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|meta|title|style|script)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_HEAD: Final = 4_096  # bytes in which a page says that it is one
 _RULE: Final = "---"  # a line between two passages
 
 
@@ -179,24 +185,28 @@ def read_passage(source: str | Path) -> Passage:
 
 
 def file_passage(name: str, data: bytes) -> Passage:
-    """Return a file's text as a passage: that of a PDF (extra ``web``), or UTF-8.
+    """Return a file's text as a passage: that of a PDF or web page (extra ``web``), or UTF-8.
 
     Raises:
-        PageError: the PDF cannot be read.
+        PageError: the PDF or web page cannot be read.
         InputError: it is too large, has no text, or is neither text nor PDF.
     """
     is_pdf = data.startswith(b"%PDF-")
+    is_page = bool(_PAGE.match(data[:_HEAD])) or name.lower().endswith((".html", ".htm"))
     most = MOST if is_pdf else LONGEST
     if len(data) > most:
         raise InputError(f"larger than {most:,} bytes", file=name)
-    if not is_pdf:
+    if not (is_pdf or is_page):
         try:
             return Passage(text=storable(data.decode("utf-8-sig")))
         except UnicodeDecodeError:
-            raise InputError("neither PDF nor UTF-8 text", file=name) from None
-    page = wait(read_apart(data, "application/pdf"))
+            raise InputError(
+                "neither PDF nor UTF-8 text", file=name, expected="a text saved as UTF-8"
+            ) from None
+    page = wait(read_apart(data, "application/pdf" if is_pdf else "text/html"))
     if not page.text.strip():
-        raise InputError("this PDF has no text: it may be scanned pages", file=name)
+        what = "PDF has no text: it may be scanned pages" if is_pdf else "page has no text"
+        raise InputError(f"this {what}", file=name)
     return Passage(text=storable(page.text.replace("\0", "")), title=page.title or Path(name).name)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from html import escape
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
@@ -52,6 +54,7 @@ from spanlab.schema import (
     Question,
     Record,
     Response,
+    Status,
     unique,
 )
 from spanlab.scoring.votes import Cleanup, vote_records
@@ -86,10 +89,16 @@ class MarkedAnnotation(Annotation):
     answer: str = Field("", exclude=True, repr=False)
 
     def __str__(self) -> str:
-        return visible(marked_text(self.answer, self))
+        return self._failure or visible(marked_text(self.answer, self))
 
     def _repr_html_(self) -> str:
-        return fragment_html(self.answer, self)
+        failure = self._failure
+        return f"<p>{escape(failure)}</p>" if failure else fragment_html(self.answer, self)
+
+    @property
+    def _failure(self) -> str:
+        is_failed = self.status is Status.FAILED
+        return visible(f"{self.annotator} failed: {self.note}") if is_failed else ""
 
 
 def load(
@@ -370,10 +379,13 @@ def annotate(
     annotated = _as_records(records, limits.limit)
     for run in runs:
         annotated = list(_annotate_all(run, annotated))
-        failed, examples = run.outcomes.failed, run.outcomes.examples
-        if failed == run.outcomes.items > 1:
-            reason = next(iter(examples.values()), "")
+        failed, items = run.outcomes.failed, run.outcomes.items
+        reason = next(iter(run.outcomes.examples.values()), "")
+        if failed == items > 1:
             raise InputError(f"annotate: all {failed:,} records failed, the first one by: {reason}")
+        if failed:
+            told = f"annotate: {failed:,} of {items:,} records failed, the first one by: {reason}"
+            warnings.warn(told, stacklevel=2)
     return annotated
 
 

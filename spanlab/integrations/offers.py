@@ -227,7 +227,7 @@ def reply_of(annotation: Annotation, item: Item) -> DetectionReply:
             for claim in annotation.claims
         ),
         passages=item.passages,
-        note=" ".join(filter(None, (UNJUDGED if begin else None, annotation.note))) or None,
+        note="; ".join(filter(None, (UNJUDGED if begin else None, annotation.note))) or None,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from spanlab.base.errors import InputError
 from spanlab.text.extents import Extent
 
-UNJUDGED: Final = "The reasoning before the answer was not judged."
+UNJUDGED: Final = "the reasoning before the answer was not judged"
 REASONING: Final = "reasoning"  # where it is kept in an item's meta
 
 # DeepSeek, Qwen, GLM and many more; Seed; Mistral; Kimi; Cohere; Sky-T1; MedGemma.

@@ -34,6 +34,7 @@ from spanlab.formats.reader import FormatEntry, NoAnswer, checked
 from spanlab.formats.verdict_columns import Rules, rules_in
 from spanlab.output.figures import named_ids
 from spanlab.schema import Item, Passage, Record
+from spanlab.text.thoughts import without_thoughts
 from spanlab.traces.recording import Recorder
 from spanlab.traces.runs import runs_of
 from spanlab.traces.span_files import holds_spans, placed_spans
@@ -160,6 +161,10 @@ def record_of(unordered: Sequence[Span], turn: int = 0, rules: Rules | None = No
     if answer is None:
         found, expected = trace.lacks()
         raise NoAnswer("no span of this trace has a model's answer", found=found, expected=expected)
+    try:
+        answer, thoughts = without_thoughts(answer)
+    except InputError as error:
+        raise NoAnswer(error.what, field=error.field) from None
     if answer not in trace.said:  # a part of what a model said, or more than that
         near = [text for text in trace.said if answer in text or text in answer]
         recorder.step(near[-1:], answer, "answer")
@@ -173,6 +178,7 @@ def record_of(unordered: Sequence[Span], turn: int = 0, rules: Rules | None = No
         process=process,
         passages=tuple(Passage(text=text) for text in texts),
         meta=trace.about()
+        | thoughts
         | ({"turn": turn} if turn else {})
         | ({"feedback": kept} if kept else {}),
     )

@@ -41,6 +41,7 @@ def marks(found: Any) -> list[tuple[int, int, float, str | None]]:
         ([{"start": 9.0, "end": 13.0, "label": "date"}], [(9, 13, 1.0, "date")]),
         ("opened", [(15, 21, 1.0, None)]),
         (["1989", "1989"], [(9, 13, 1.0, None), (25, 29, 1.0, None)]),
+        ([{"start": 9, "end": 13, "score": 0.25}], [(9, 13, 0.25, None)]),
         ([{"text": "opened", "probability": 0.75}], [(15, 21, 0.75, None)]),
         ([Span.of(ANSWER, 9, 13, prob=0.5), (25, 29)], [(9, 13, 0.5, None), (25, 29, 1.0, None)]),
     ],
@@ -73,6 +74,17 @@ def test_what_no_mark_is_fails_and_all_that_fail_are_no_clean_answers(found: Any
         calls.append(item.id)
         return found if len(calls) == 1 else []
 
-    first, second = spanlab.annotate(ROWS, sometimes)
+    with pytest.warns(UserWarning, match="annotate: 1 of 2 records failed, the first one by: "):
+        first, second = spanlab.annotate(ROWS, sometimes)
     states = [a.status for record in (first, second) for a in record.annotations]
     assert states == [Status.FAILED, Status.DONE]
+
+
+def test_a_failed_annotation_does_not_print_as_a_clean_answer() -> None:
+    def judge(item: Item) -> Any:
+        return [(9, 99)]
+
+    with pytest.warns(UserWarning, match="1 of 1 records failed"):
+        found = spanlab.detect(ANSWER, detector=judge)
+    assert str(found).startswith("judge failed: ")
+    assert ANSWER not in found._repr_html_()

@@ -645,3 +645,21 @@ def test_what_one_span_says_wrong_costs_that_field_alone(tmp_path: Path) -> None
     assert record.item.answer == ANSWER
     assert [passage.text for passage in record.item.passages] == [TOWER, CITY]
     assert {"time", "cost", "input_tokens"}.isdisjoint(record.item.meta)
+
+
+def test_reasoning_before_the_answer_of_a_trace_is_kept_beside_it(tmp_path: Path) -> None:
+    thoughts = "<think>\nWas it 1891? No.\n</think>\n\n"
+    call = span(2, "chat", printed_call(ASKED, thoughts + ANSWER))
+    chain = span(0, "pipeline", {
+        "openinference.span.kind": "CHAIN",
+        "input.value": json.dumps({"question": "Who built the tower?"}),
+        "output.value": thoughts + ANSWER,
+    })  # fmt: skip
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(otlp(chain, RETRIEVER, call)))
+    (record,) = read(path)
+    assert (record.item.question, record.item.answer) == ("Who built the tower?", ANSWER)
+    assert record.item.meta["reasoning"] == thoughts
+    path.write_text(json.dumps(otlp(span(2, "chat", printed_call(ASKED, "<think>Was it 1891?")))))
+    with pytest.raises(InputError, match="reasoning does not end in an answer"):
+        list(read(path))

@@ -186,6 +186,9 @@ def record_of(cells: Mapping[str, Any]) -> Record:
         InputError: one of them holds something that it cannot; names it.
     """
     item = {name: _parse_nested(name, cells.get(name)) for name in COLUMNS if name not in SAID}
+    for name in ("id", "question", "answer"):
+        if type(item[name]) is int:  # as pandas reads what looks like numbers
+            item[name] = str(item[name])
     rows = [
         {
             name: _parse_nested(name, annotation.get(name))

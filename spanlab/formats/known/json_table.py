@@ -35,6 +35,7 @@ from spanlab.formats.json_rows import (
     rows_at,
 )
 from spanlab.formats.judged_parts import is_answer_in_parts
+from spanlab.formats.known.analysis_table import CellsRow, is_table, join_rows_of_items
 from spanlab.formats.known.tabular import SAMPLES, MappedReader, RecordLayout
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import FormatEntry
@@ -103,7 +104,21 @@ class JsonReader(MappedReader):
             InputError: it cannot be read on, or no list has the name that was given.
         """
         rows = (row._replace(number=n) for n, row in enumerate(self._rows(), start=1))
-        return rows if self._requests is None else self._requests.join(rows)
+        return self._as_items(rows) if self._requests is None else self._requests.join(rows)
+
+    def _as_items(self, rows: Iterator[FileRow]) -> Iterator[FileRow]:
+        """Yield rows; those of a frame or file for analysis joined to one for each item."""
+        first = list(islice(rows, 1))
+        rows = chain(first, rows)
+        is_ours = first and isinstance(first[0].readable, dict) and is_table(first[0].readable)
+        if not is_ours or self._options.columns:
+            yield from rows
+            return
+        unit = first[0].unit
+        cells = (CellsRow(row.line, *_cells_or_error(row)) for row in rows)
+        for number, item in enumerate(join_rows_of_items(cells, self._file.limit), start=1):
+            row = self._file.row(item.line, to_json(item.cells), unit, number)
+            yield row if item.refused is None else row._replace(refused=item.refused)
 
     def finish(self) -> None:
         """Say also which results of a batch have no request, and how all get one."""
@@ -267,6 +282,17 @@ class JsonReader(MappedReader):
         all_there = all(column in columns for column in named_columns)
         own = columns_of(list(map(_without_lists, sides))) if without_lists else columns
         return all_there, _fields(own, sides)
+
+
+def _cells_or_error(row: FileRow) -> tuple[dict[str, Any], InputError | None]:
+    """Return a row of our own table; without cells if it is none, and why."""
+    try:
+        cells = row.value
+    except InputError as error:
+        return {}, error
+    if isinstance(cells, dict) and is_table(cells):
+        return cells, None
+    return {}, InputError("the row lacks columns that the first one has", found=cells)
 
 
 def _without_lists(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -68,10 +68,25 @@ def test_reasoning_before_an_answer_is_not_judged_and_this_is_said(
     done = spanlab("check", f"<think>Was it in 1789?</think>\n\n{RIGHT}", "--passage", passage)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[:2] == [RIGHT, "Nothing is marked."]
-    assert "The reasoning before the answer was not judged." in done.stderr
+    assert "the reasoning before the answer was not judged" in done.stderr
     done = spanlab("check", "<think>Was it in 1789?", "--passage", passage)
     assert done.returncode == 1
     assert "the model's reasoning does not end in an answer" in done.stderr
+
+
+def test_a_saved_page_is_read_as_a_page_and_a_files_name_is_no_answer(
+    spanlab: Run, tmp_path: Path
+) -> None:
+    page = f"<style>body {{width: 1925px}}</style><p>{PASSAGE}</p>"
+    (tmp_path / "saved.html").write_text(page, encoding="utf-8")
+    done = spanlab("check", WRONG, "--passage", tmp_path / "saved.html")
+    assert done.returncode == 3, done.stderr
+    assert "⟦1925⟧" in done.stdout
+    assert "style" not in done.stdout
+    (tmp_path / "answer.txt").write_text(WRONG, encoding="utf-8")
+    done = spanlab("check", tmp_path / "answer.txt", "--passage", tmp_path / "saved.html")
+    assert done.returncode == 2
+    assert "is a file, and answers are texts: spanlab check - < " in done.stderr
 
 
 @pytest.fixture
@@ -126,7 +141,7 @@ def test_in_python_files_and_pages_are_read_as_well(
             "file",
             id="missing",
         ),
-        pytest.param(b"caf\xe9", "neither PDF nor UTF-8 text", id="latin-1"),
+        pytest.param(b"caf\xe9", "neither PDF nor UTF-8 text; expected a text saved as UTF-8", id="latin-1"),
     ],
 )
 def test_a_passage_that_cannot_be_read_is_told_in_words(
@@ -158,7 +173,7 @@ def test_a_model_may_judge_it(spanlab: Run, passage: Path, model_server: ModelSe
     [
         (("",), "there is no answer to check"),
         (("An answer.", "--passage", "nowhere.txt"), "nowhere.txt"),
-        (("An answer.", "--passage", "picture.png"), "picture.png: neither PDF nor UTF-8 text"),
+        (("An answer.", "--passage", "picture.png"), "picture.png: neither PDF nor UTF-8 text; expected a text saved as UTF-8"),
         (("An answer.", "--passage", "scan.pdf"), "scan.pdf: this PDF has no text"),
         (("An answer.", "--lang", "not a tag"), "lang"),
         (("An answer.", "--detector", "offline", "--detector", "ucsc"), "one detector"),
