@@ -200,9 +200,7 @@ def file_passage(name: str, data: bytes) -> Passage:
         try:
             return Passage(text=storable(data.decode("utf-8-sig")))
         except UnicodeDecodeError:
-            raise InputError(
-                "neither PDF nor UTF-8 text", file=name, expected="a text saved as UTF-8"
-            ) from None
+            raise InputError("neither PDF nor UTF-8 text", file=name) from None
     page = wait(read_apart(data, "application/pdf" if is_pdf else "text/html"))
     if not page.text.strip():
         what = "PDF has no text: it may be scanned pages" if is_pdf else "page has no text"

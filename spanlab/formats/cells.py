@@ -404,7 +404,9 @@ def gold_in(value: Any, column: str, answer: str) -> Annotation | None:
     if isinstance(labels, str):
         marks = marks_in_text(labels, answer)
         is_json = labels.lstrip().startswith(("[", "{"))
-        labels = _json(labels, column) if marks is None and is_json else marks or _texts(labels)
+        if marks is None:
+            marks = _json(labels, column) if is_json else _texts(labels)
+        labels = marks
     claims: tuple[Claim, ...] = ()
     if quotes := _quotes_in(labels):
         placed = _places_of([str(quote["text"]) for quote in quotes], answer)
@@ -433,7 +435,9 @@ def marks_in_text(text: str, answer: str) -> list[Any] | None:
 
     None for a cell that lists something else.
     """
-    if _PLACES.fullmatch(text.strip()):
+    if text.strip().lower() in _NOTHING_MARKED:
+        return []
+    if _PLACES.fullmatch(text.strip()) and text.strip() not in answer:
         numbers = list(map(int, re.findall(r"\d+", text)))
         places = list(zip(numbers[::2], numbers[1::2], strict=True))
         are_inside = all(start < end <= len(answer) for start, end in places)
@@ -471,6 +475,7 @@ def _texts(text: str) -> list[str]:
 
 _PLACE: Final = r"[\[(]?\d+ ?[:,–-] ?\d+[\])]?"
 _PLACES: Final = re.compile(rf"{_PLACE}(?:[;,|\s]+{_PLACE})*")
+_NOTHING_MARKED: Final = frozenset(("-", "–", "—", "n/a", "na", "nil", "nothing", "no", "false"))
 _VERDICTS: Final = YES | NO | UNDECIDED | VERDICTS.keys()
 
 

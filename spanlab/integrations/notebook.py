@@ -383,7 +383,7 @@ def annotate(
         reason = next(iter(run.outcomes.examples.values()), "")
         if failed == items > 1:
             raise InputError(f"annotate: all {failed:,} records failed, the first one by: {reason}")
-        if failed:
+        if failed and items > 1:
             told = f"annotate: {failed:,} of {items:,} records failed, the first one by: {reason}"
             warnings.warn(told, stacklevel=2)
     return annotated
