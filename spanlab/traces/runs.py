@@ -363,4 +363,4 @@ def _extent(spans: Iterable[Span]) -> tuple[int, int]:
 
 
 _ABOUT: Final = frozenset(name for meaning in ABOUT for name in told.NAMES[meaning])
-_OF_TRACE: Final = frozenset((*told.NAMES["run"], *told.NAMES["result"]))
+_OF_TRACE: Final = frozenset((*told.NAMES["run"], *told.NAMES["result"], *told.NAMES["preview"]))

@@ -180,7 +180,7 @@ def documents_of(span: Span) -> list[str]:
 def ending_of(span: Span) -> str:
     """Return what a tool gave back as it was given, by which agents answer; "" for any other."""
     text = said_by(span) if kind_of(span) == "tool" else ""
-    return text if text and text in strings_in(input_of(span)) else ""
+    return text if text and text in arguments_of(span) else ""
 
 
 def _found_by_tool(value: Any) -> list[str]:
@@ -225,12 +225,22 @@ def texts_listed(value: Any) -> list[str]:
     return [text for text in texts if text.strip() and not is_repr(text)]
 
 
+def arguments_of(span: Span) -> list[str]:
+    """Return the texts that a span was given, each as one of its arguments and in no list."""
+    given = input_of(span)
+    given = given.get("kwargs") or given.get("args") or given if isinstance(given, dict) else given
+    values = given.values() if isinstance(given, dict) else given
+    return [value for value in values if isinstance(value, str)] if values else []
+
+
 def strings_in(value: Any) -> Iterator[str]:
-    """Yield all texts in a value."""
+    """Yield all texts in a value, but those of what a chat had said before."""
     if isinstance(value, str):
         yield value
-    for inner in value.values() if isinstance(value, dict) else plain_list(value):
-        yield from strings_in(inner)
+    pairs = value.items() if isinstance(value, dict) else (("", v) for v in plain_list(value))
+    for name, inner in pairs:
+        if "history" not in name:
+            yield from strings_in(inner)
 
 
 def documents_in(value: Any) -> list[str]:
@@ -360,6 +370,9 @@ def text_said(value: Any) -> str:
     """Return the text in what a run gave back; "" for none, or for a list of several."""
     if isinstance(value, list):
         return text_said(value[-1]) if value and not _are_several(value) else ""
+    is_reply = isinstance(value, dict) and not is_message(value)
+    if is_reply and ("choices" in value or "generations" in value):
+        value = text_of_reply(value) or value
     return _text_in(value, "answer", text_said)
 
 
@@ -458,6 +471,7 @@ NAMES: Final = {
         "ai.observability.retrieval.retrieved_contexts documents",
         "run": "langfuse.trace.input",
         "result": "langfuse.trace.output",
+        "preview": "mlflow.traceInputs",
         "stage": "langgraph_node langgraph.node metadata.langgraph_node "
         "langsmith.metadata.langgraph_node traceloop.association.properties.langgraph_node "
         "graph.node.name crewai.task.name crewai.agent.role haystack.component.name "

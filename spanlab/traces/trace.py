@@ -184,13 +184,24 @@ class Trace:
 
     @cached_property
     def heard(self) -> list[Span]:
-        """Return the spans whose texts count, as they ended: of one call heard twice the inner."""
+        """Return the spans whose texts count, as they ended: of one call heard twice the inner.
+
+        A model's call around another has what that has, and a retriever around or in one with
+        documents only names them.
+        """
+
+        def is_documented(span: Span) -> bool:
+            return self._is(span, "retriever") and told.has_documents(span)
 
         def is_counted(span: Span) -> bool:
-            doubled = self._is(span, "model") and span["id"] in repeating
-            return not (span.get("failed") or self._is(span, "agent") or doubled)
+            name, kind = span["id"], self._kinds[span["id"]]
+            only_names = kind == "retriever" and not told.has_documents(span)
+            only_names = only_names and (name in documenting or documented[name])
+            doubled = kind == "model" and name in repeating
+            return not (span.get("failed") or kind == "agent" or doubled or only_names)
 
         repeating = self._around(lambda span: self._is(span, "model") and bool(replies_of(span)))
+        documenting, documented = self._around(is_documented), self._inherited(is_documented)
         return sorted(filter(is_counted, self.order), key=itemgetter("end"))
 
     @cached_property
@@ -258,6 +269,7 @@ class Trace:
         asked = asked or self._asked_by("model") or self._asked_by("retriever")
         calls = [*self.answering, *self.calls]
         asked = asked or next(filter(None, map(self.asked_in, calls)), "")
+        asked = asked or next(filter(None, map(_preview, self._roots)), "")
         parts = parts_of(asked, passages)
         is_quoting = parts.passages or last_round(asked) != asked
         return ((is_quoting and parts.question) or asked).removeprefix(_NEW_TASK)
@@ -316,12 +328,14 @@ class Trace:
         """
         said = {text.strip(): at for text, at in reversed(self.said.items())}
         texts: dict[str, None] = {}
+        alone = (span for span in self.heard if not span.get("is_shared"))
+        own = [text for span in alone for text in told.documents_of(span)]
         for span in sorted(self.heard, key=itemgetter("start")):
             found = [(text, span["end"]) for text in told.documents_of(span)]
             if span.get("is_shared"):  # with other runs: of those that this run's prompts repeat
                 read = [m.text for call in self.calls for m in self.messages(call, read=True)]
                 used = [(text, at) for text, at in found if any(text in prompt for prompt in read)]
-                found = used or found
+                found = [(t, at) for t, at in used or found if not any(t in text for text in own)]
             if self._is(span, "model"):
                 news = (m.text for m in self.news(span) if m.role in RESULTS)
                 results = [text for new in news for text in results_in(new)]
@@ -362,7 +376,8 @@ class Trace:
         }
         about["time"] = _time(root["start"]) if root["start"] > _RECENT else None
         about["conversation"] = self._conversation() or None
-        about |= {"trace_id": root["trace"], "span_id": root["id"]}
+        named = root if len(self._roots) == 1 else (self.answering or [root])[-1]
+        about |= {"trace_id": root["trace"], "span_id": named["id"]}
         return {name: value for name, value in about.items() if value is not None}
 
     def _conversation(self) -> list[dict[str, str]]:
@@ -395,6 +410,12 @@ def _time(nanoseconds: int) -> str | None:
 def _first(span: Span, meaning: str) -> Any:
     values = (span["attributes"].get(name) for name in told.NAMES[meaning])
     return next((value for value in values if str(value) not in ("", "None", "nan")), None)
+
+
+def _preview(span: Span) -> str:
+    """Return the question in MLflow's preview of a trace's input, unless it is cut."""
+    asked = text_asked(_first(span, "preview"))
+    return "" if asked.endswith("...") else asked
 
 
 def replies_of(span: Span) -> list[TracedMessage]:

@@ -663,3 +663,34 @@ def test_reasoning_before_the_answer_of_a_trace_is_kept_beside_it(tmp_path: Path
     path.write_text(json.dumps(otlp(span(2, "chat", printed_call(ASKED, "<think>Was it 1891?")))))
     with pytest.raises(InputError, match="reasoning does not end in an answer"):
         list(read(path))
+
+
+def test_runs_without_a_span_of_their_own_are_named_by_the_call_that_answers(
+    tmp_path: Path,
+) -> None:
+    """Two items had the span of one retriever, and one a passage that another run had found."""
+    short, long = "Shipping costs 4.90 euros.", "Shipping costs 4.90 euros. It is free from 50."
+    days, shoes = "Shipping takes 3 to 5 days.", "Shoes may be returned within 30 days."
+    runs = [
+        ("How long may I return shoes?", [shoes, days], "Within 60 days."),
+        ("How long does shipping take?", [days, short], "It takes 3 to 5 days."),
+        ("What does shipping cost?", [long], "It costs 9.90 euros."),
+    ]
+    spans = [span(0, "POST", {})]
+    for at, (question, found, said) in enumerate(runs, start=1):
+        documents = {
+            f"retrieval.documents.{n}.document.content": text for n, text in enumerate(found)
+        }
+        kind = "openinference.span.kind"
+        spans += [
+            span(at, "search", {kind: "RETRIEVER", "input.value": question, **documents}),
+            span(10 + at, "chat", printed_call("\n".join([*found, "", question]), said)),
+        ]
+    for child in spans[1:]:
+        child["parentSpanId"] = "s0"
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(otlp(*spans)))
+    read_runs = list(read(path))
+    assert [r.item.question for r in read_runs] == [question for question, _, _ in runs]
+    assert [[p.text for p in r.item.passages] for r in read_runs] == [found for _, found, _ in runs]
+    assert [r.item.meta["span_id"] for r in read_runs] == ["s11", "s12", "s13"]
