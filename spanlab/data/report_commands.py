@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -12,6 +12,7 @@ from spanlab.data.report_links import share_report
 from spanlab.people.logins import in_days, token_table
 from spanlab.storage import Store
 
+_USUAL: Final = "http://localhost:8501"  # of the app, without SPANLAB_URL
 reports = typer.Typer(
     no_args_is_help=True,
     help="""Links to reports that can be read without a login, until they end or are revoked.
@@ -32,9 +33,14 @@ def create(
     days: Annotated[int, typer.Option(min=1, max=365, help="Days until the link ends.")] = 30,
 ) -> None:
     """Create a link to a report as it is now, and print it once; only its hash is saved."""
-    address = (Settings.read().url or "http://localhost:8501").rstrip("/")
+    address = Settings.read().url
     with Store.open() as store:
-        typer.echo(f"{address}{share_report(store, dataset, in_days(days))}")
+        link = share_report(store, dataset, in_days(days))
+    typer.echo(f"{(address or _USUAL).rstrip('/')}{link}")
+    if not address:
+        console.say(
+            f"SPANLAB_URL is not set: if the app is not at {_USUAL}, put its address in this place"
+        )
 
 
 @reports.command("list")

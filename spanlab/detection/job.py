@@ -24,7 +24,7 @@ from spanlab.base.errors import NotFoundError, SpanlabError
 from spanlab.detection.parts import work_on
 from spanlab.detection.request import RunRequest
 from spanlab.detection.run import unfinished_positions
-from spanlab.detection.setup import covers, note_setups
+from spanlab.detection.setup import covers, earlier_versions, note_setups
 from spanlab.jobs import worker
 from spanlab.jobs.steps import interruption, notify_when_done, queue_for, step
 from spanlab.jobs.views import KINDS, JobState, add_up_parts, progress_of
@@ -68,11 +68,14 @@ async def _plan(request_json: dict[str, Any]) -> list[list[Range]]:
     me, job_id = worker.current(), DBOS.workflow_id or ""
     request = await asyncio.to_thread(_request_now, job_id, request_json)
     todo = await asyncio.to_thread(unfinished_positions, me.store, request)
+    remarks = await asyncio.to_thread(list, earlier_versions(me.store, request))
     if len(todo):
         await asyncio.to_thread(note_setups, me.store, request, me.settings)
     parts = split_into_parts(todo, request)
     begun = RunProgress(total=len(todo), started=time.time())
     await asyncio.to_thread(me.jobs.report, job_id, begun)
+    for remark in remarks:
+        await asyncio.to_thread(me.jobs.note, job_id, remark)
     await asyncio.to_thread(
         me.jobs.note, job_id, f"{me.name} begins: {len(todo):,} items in {len(parts):,} parts"
     )

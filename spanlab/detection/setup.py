@@ -26,8 +26,10 @@ from spanlab.detection.spec import DetectorSpec
 from spanlab.models.choice import OPENAI
 from spanlab.models.programs import ProgramRegistry
 from spanlab.models.refusals import recall
-from spanlab.schema import DatasetSettings, DetectorFit, DetectorSetup, answer_hash
+from spanlab.output.figures import counted
+from spanlab.schema import DatasetSettings, DetectorFit, DetectorSetup, Status, answer_hash
 from spanlab.storage import Store
+from spanlab.storage.datasets import summary_of
 
 if TYPE_CHECKING:
     import dspy
@@ -116,6 +118,21 @@ def note_setups(store: Store, request: RunRequest, settings: Settings) -> None:
         return old.model_copy(update={"setups": (*kept_setups, *added)})
 
     store.change_settings(request.dataset, add_setups)
+
+
+def earlier_versions(store: Store, request: RunRequest) -> Iterator[str]:
+    """Yield what to say of finished items that other versions of spanlab have annotated."""
+    setups = summary_of(store, request.dataset).settings.setups
+    for name in () if request.again else dict.fromkeys(spec.signs for spec in request.specs):
+        n_done = store.counts(request.dataset, name)[Status.DONE]
+        versions = list(dict.fromkeys(s.version for s in setups if s.annotator == name))
+        others = [each for each in versions if each != version("spanlab")]
+        if n_done and others:
+            some = "some of " if len(others) < len(versions) else ""
+            yield (
+                f"{some}{counted(n_done, 'item')} that {name} has finished: annotated by spanlab "
+                f"{', '.join(others)}, and stay so; --again annotates them with this version"
+            )
 
 
 def _seen(store: Store, request: RunRequest, settings: Settings) -> Iterator[tuple[str, ...]]:

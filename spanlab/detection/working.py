@@ -8,6 +8,7 @@ from spanlab.detection.earlier import other_settings
 from spanlab.detection.file_run import processes_of
 from spanlab.detection.fits import marked_remarks
 from spanlab.detection.request import RunRequest, check
+from spanlab.detection.setup import earlier_versions
 from spanlab.jobs import JobView
 from spanlab.jobs.working import run_here, sum_up
 from spanlab.output.figures import counted
@@ -29,6 +30,8 @@ def annotate(request: RunRequest, *, again: bool = False) -> None:
         check(store, request)
         n_left = len(unfinished_positions(store, request))
         created = summary_of(store, request.dataset).created
+        for remark in earlier_versions(store, request):
+            console.say(remark)
     names = ", ".join(spec.signs for spec in request.detectors)
     other_runs = () if request.again else other_settings(request, created, settings)
     for run in other_runs:

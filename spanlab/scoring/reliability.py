@@ -277,9 +277,9 @@ def two_camps(kappas: Array) -> tuple[NDArray[np.bool_], float]:
         above that across; 0 where no two such camps are.
     """
     n = len(kappas)
-    if n < 2 * _CAMP:
+    if n < 2 * _CAMP or np.isnan(kappas).all():
         return np.zeros(n, dtype=bool), 0.0
-    known = np.where(np.isnan(kappas), np.nanmean(kappas), kappas)
+    known = np.where(np.isnan(kappas), _mean(kappas), kappas)
     np.fill_diagonal(known, known[~np.eye(n, dtype=bool)].mean())
     centred = known - known.mean(0) - known.mean(1)[:, None] + known.mean()
     axis = np.linalg.eigh(centred)[1][:, -1]
@@ -294,8 +294,14 @@ def two_camps(kappas: Array) -> tuple[NDArray[np.bool_], float]:
 
 
 def _gap(kappas: Array, split: NDArray[np.bool_]) -> float:
-    within = [np.nanmean(kappas[np.ix_(side, side)]) for side in (split, ~split)]
-    return float(min(within) - np.nanmean(kappas[np.ix_(split, ~split)]))
+    within = [_mean(kappas[np.ix_(side, side)]) for side in (split, ~split)]
+    return float(np.min(within) - _mean(kappas[np.ix_(split, ~split)]))  # NaN where one is unknown
+
+
+def _mean(kappas: Array) -> float:
+    """Return the mean of those that are known; NaN if none is."""
+    known = kappas[~np.isnan(kappas)]
+    return float(known.mean()) if known.size else np.nan
 
 
 def _quality(

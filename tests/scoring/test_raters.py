@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from commands import run_here
 
 from spanlab.base.errors import UsageError
-from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Record
+from spanlab.schema import Annotation, AnnotatorKind, Interval, Item, Record, Span
 from spanlab.scoring.raters import dawid_skene
 from spanlab.scoring.reliability import rate_raters
 from spanlab.scoring.votes import vote_dataset
@@ -254,3 +255,24 @@ def test_of_two_people_nobody_is_the_more_reliable_one(store: Store, tmp_path: P
     report = rate_raters(store.records("d"))
     assert {rater.sensitivity for rater in report.raters} == {None}
     assert report.weights == {"p0": 1.0, "p1": 1.0}
+
+
+@pytest.mark.parametrize("together", [1, 2])
+def test_people_who_share_few_items_or_none_are_rated_without_a_warning(together: int) -> None:
+    answer = "Oslo is big and cold."
+    records = [
+        Record(
+            item=Item(id=str(n), answer=answer),
+            annotations=tuple(
+                Annotation(
+                    annotator="abcd"[(n * together + k) % 4],
+                    kind=AnnotatorKind.PERSON,
+                    spans=(Span.of(answer, 0, 4),) if n % 3 else (),
+                )
+                for k in range(together)
+            ),
+        )
+        for n in range(24)
+    ]
+    with warnings.catch_warnings(action="error"):
+        assert rate_raters(records).camps == ()

@@ -56,3 +56,16 @@ def test_a_name_that_exists_is_given_to_the_same_person_alone(spanlab: Run, tmp_
     assert "Ben (2)" not in listed
     typo = spanlab("invitations", "create", "n", "--label", "Benn", "--same-person", **served)
     assert (typo.returncode, "nobody is called “Benn”" in typo.stderr) == (2, True)
+
+
+def test_a_link_to_a_report_says_where_the_app_is_thought_to_be(
+    spanlab: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "n.csv").write_text("id,answer\n1,Oslo is big.\n")
+    assert spanlab("import", tmp_path / "n.csv", "--dataset", "n").returncode == 0
+    made = spanlab("reports", "create", "n")
+    assert made.stdout.startswith("http://localhost:8501/")
+    assert "SPANLAB_URL is not set: if the app is not at http://localhost:8501" in made.stderr
+    told = spanlab("reports", "create", "n", SPANLAB_URL="http://localhost:9000/")
+    assert told.stdout.startswith("http://localhost:9000/r")
+    assert "SPANLAB_URL" not in told.stderr
