@@ -148,7 +148,7 @@ def oversee(
         plan=plan,
         people=progress,
         done=sum(person.done for person in progress) if plan is None else plan.done,
-        until=None if plan is None else done_by(days, plan.needed - plan.done, today),
+        until=None if plan is None else _last_day(plan, progress, days, today),
         invitations=tuple(
             token
             for token in store.access.tokens("invitation")
@@ -156,6 +156,15 @@ def oversee(
         ),
         is_blind=is_blind,
     )
+
+
+def _last_day(
+    plan: PlanProgress, people: Iterable[CampaignPerson], days: Mapping[date, int], today: date
+) -> date | None:
+    """Foresee when a plan is done: by the pace of all, and not before any of its people are."""
+    together = done_by(days, plan.needed - plan.done, today)
+    own = (person.until for person in people if person.until and not person.away)
+    return together and max(together, *own, together)
 
 
 def done_by(days: Mapping[date, int], left: int, today: date) -> date | None:

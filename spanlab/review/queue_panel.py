@@ -75,9 +75,9 @@ def _ask_plan(settings: DatasetSettings, reviewer: str) -> _QueuePlan:
         others = "1 other person" if len(people) == 1 else f"{len(people)} other people"
         st.caption(f"This dataset is assigned to {others}.")
         return {}
-    if not (settings.away or settings.returned):
+    if not settings.may_lose:
         return {"unfinished": True, "share": share}  # whoever else has marked it before
-    # Reserved, too: after people left or came back, more than these may be asked for an item.
+    # Reserved, too: after people left, came or came back, more may be asked for an item.
     return {
         "unfinished": True,
         "max_annotators": settings.overlap - 1,

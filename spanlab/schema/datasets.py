@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -240,8 +240,8 @@ class DatasetSettings(FrozenModel):
     version that an annotation names is a place in it, counted from 1. ``measurement`` is how the
     rate is measured, None where it is not. ``away`` are those of ``assigned_to`` who left: what
     they have not finished goes to those who come after them. ``returned`` are those who came
-    again: what enough others finished meanwhile is not left to them. ``known`` is how check
-    items are used, None where there are none.
+    again, or had begun under another plan: what enough others have finished is left to nobody.
+    ``known`` is how check items are used, None where there are none.
     ``code_share`` is the share of a person's items that have to be done, not skipped, for the
     completion code of their invitation.
     ``setups`` are how the detectors were set up that spanlab has run over it: several of one name
@@ -276,6 +276,11 @@ class DatasetSettings(FrozenModel):
     def has_lists(self) -> bool:
         """Whether each person has a list of items of their own: by a plan, or with check items."""
         return bool(self.overlap) or self.known is not None
+
+    @property
+    def may_lose(self) -> bool:
+        """Whether others may finish instead what a plan gives somebody who has not decided it."""
+        return bool(self.overlap and (not self.assigned_to or self.away or self.returned))
 
     @property
     def is_blind(self) -> bool:
@@ -369,6 +374,18 @@ class DatasetSettings(FrozenModel):
         numbers = {who: number for number, who in enumerate(self.assigned_to)}
         away = tuple((numbers[who], who) for who in self.away if who in numbers)
         return AssignedShare(numbers[name], len(numbers), self.overlap, away)
+
+    def after_plan(self, before: DatasetSettings, begun: Collection[str]) -> Self:
+        """Return the settings with those who had begun under another plan as left or returned."""
+        if self.assigned_to == before.assigned_to:
+            return self
+        old = [name for name in before.assigned_to if name in begun]
+        new = set(self.assigned_to) - set(before.assigned_to)
+        gone = (name for name in old if name not in self.assigned_to)
+        stays = (name for name in old if name in self.assigned_to)
+        away = dict.fromkeys((*(name for name in self.away if name not in new), *gone))
+        returned = dict.fromkeys((*self.returned, *stays, *(n for n in self.away if n in new)))
+        return self.model_copy(update={"away": tuple(away), "returned": tuple(returned)})
 
     def with_guidelines(self, text: str) -> Self:
         """Return the settings with ``text`` as the newest guidelines; no version if it is that."""

@@ -248,9 +248,13 @@ class Store:
         """Store what ``change`` makes of a dataset's settings; see ``catalog.change_settings``."""
         with self.writing(Permission.MANAGE, name) as connection:
             before = catalog.settings_of(connection, name)
-            changed = catalog.change_settings(connection, name, change)
+            place = catalog.find(connection, name)
+            begun = catalog.annotators_of(connection, place.id)
+            changed = catalog.change_settings(
+                connection, name, lambda now: change(now).after_plan(before, begun)
+            )
             if (before.assigned_to, before.known) != (changed.assigned_to, changed.known):
-                assignment.deal(connection, catalog.find(connection, name), anew=True)
+                assignment.deal(connection, place, anew=True)
             return changed
 
     def rename_annotator(self, dataset: str, name: str, new: str) -> None:

@@ -65,11 +65,6 @@ def grows(settings: DatasetSettings) -> bool:
     return bool(settings.overlap) and not settings.assigned_to
 
 
-def may_lose(settings: DatasetSettings) -> bool:
-    """Return whether others may take items of a list that its person has not decided."""
-    return bool(settings.overlap) and bool(grows(settings) or settings.away or settings.returned)
-
-
 def draw(store: Store, dataset: str, person: str, sample: Sequence[str] = ()) -> None:
     """Draw a person's list, or anew what they have not seen of it, if there is reason to.
 
@@ -281,7 +276,7 @@ def progress_of(connection: Connection, dataset: DatasetRow, reviewer: str) -> Q
     done, skipped = counted[Status.DONE], counted[Status.SKIPPED]
     left = size.items - connection.execute(both).scalar_one()
     total, waiting = done + skipped + left, False
-    if may_lose(settings):
+    if settings.may_lose:
         query = QueueQuery(reviewer=reviewer, status=Status.NOT_ANNOTATED, listed=True)
         query = replace(query, max_annotators=settings.overlap - 1)
         held = replace(query, reserve=True)

@@ -67,7 +67,7 @@ def _progress(
     counted = func.sum(case((n_people < per_item, n_people), else_=per_item))
     totals = over_planned(connection, dataset, func.count(), counted)
     n_items, done = connection.execute(totals).one()
-    if settings.assigned_to and not settings.returned:
+    if not settings.may_lose:
         done = sum(person.done for person in reached)
     return PlanProgress(n_items * per_item, done or 0, reached)
 
@@ -90,7 +90,7 @@ def part_of(
     is_own: ColumnElement[bool] = true()
     if share is not None:
         is_own = is_of_share(dataset, share)
-        if settings.returned:
+        if settings.may_lose:
             is_own = and_(is_own, or_(is_free, annotated.c.status.is_not(None)))
     elif everybody:
         is_own = false()

@@ -265,3 +265,39 @@ def test_what_is_reserved_for_long_enough_is_not_written_again(planned: Store) -
     assert not plans.reserve(planned, "d", "c", "Ada", people=1)
     assert all(statement.startswith(("SELECT", "BEGIN")) for statement in statements)
     assert plans.reserve(planned, "d", "c", "Ben", people=1) == ("Ada",)
+
+
+def test_what_people_have_finished_counts_whoever_the_plan_names_then(
+    store: Store, record: MakeRecord
+) -> None:
+    """Ben leaves, Dora comes: nobody does again what is done, and nothing done is lost."""
+    names = [f"item {number}" for number in range(12)]
+    store.import_records("d", map(record, names))
+
+    def assign(*people: str) -> None:
+        plan = {"overlap": 1, "assigned_to": people}
+        store.change_settings("d", lambda now: now.model_copy(update=plan))
+
+    def left() -> tuple[int, dict[str, int]]:
+        found = plans.plan(store, "d")
+        assert found is not None
+        return found.done, {person.annotator: person.left for person in found.people}
+
+    assign("Ada", "Ben")
+    for number, name in enumerate(names):
+        is_ada = is_of_share(AssignedShare(0, 2, 1), number)
+        if is_ada or number < 6:
+            _write(store, name, "Ada" if is_ada else "Ben", FinishItem())
+    assert left() == (9, {"Ada": 0, "Ben": 3})
+    assign("Ada", "Ben", "Dora")
+    done, remaining = left()
+    assert (done, sum(remaining.values())) == (9, 3)
+    plans.take_back(store, "d", "Ben")
+    assign("Ada", "Dora")
+    done, remaining = left()
+    assert (done, remaining["Ben"], sum(remaining.values())) == (9, 0, 3)
+    assign("Dora")
+    assert left() == (9, {"Dora": 3, "Ada": 0, "Ben": 0})
+    assign("Dora", "Ben")
+    done, remaining = left()
+    assert (done, sum(remaining.values())) == (9, 3)

@@ -159,7 +159,7 @@ def test_an_item_out_of_ones_list_is_like_one_that_is_not_there(bridges: Store) 
 
 
 def test_a_measurements_sample_is_in_the_list_of_who_reviews_it(bridges: Store) -> None:
-    sample = ("i07", "k03", "i02")
+    sample = ("i07", "i03", "i02")
     query = QueueQuery(reviewer="Cleo", blind=True, listed=True)
     place = ReviewQueue("d", replace(query, sample=sample), None)
     answer: dict[str, Any] = exchange(bridges, place, EditorMessage()).json
@@ -167,11 +167,11 @@ def test_a_measurements_sample_is_in_the_list_of_who_reviews_it(bridges: Store) 
     assert answer["open"] == names["i07"]
     assert answer["standing"] == {"item": names["i07"], "number": 1, "total": 3}
     change_checks(bridges, "d", {"share": 0.5})  # what was drawn before is drawn anew
-    here = EditorMessage(place=place.id, open=names["i07"], ahead=names["k03"])
+    here = EditorMessage(place=place.id, open=names["i07"], ahead=names["i03"])
     answer = exchange(bridges, place, here).json
     assert answer["near"] == {
-        names["i07"]: {"previous": None, "next": names["k03"]},
-        names["k03"]: {"previous": names["i07"], "next": names["i02"]},
+        names["i07"]: {"previous": None, "next": names["i03"]},
+        names["i03"]: {"previous": names["i07"], "next": names["i02"]},
     }
     assert sample[0] not in json.dumps(answer)
 
