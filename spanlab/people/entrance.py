@@ -201,7 +201,7 @@ def prepare_queue(
     """
     settings = store.settings(dataset)
     if settings.has_lists and entrance_of(store, dataset, person, settings).stage == "open":
-        drawing.draw(store, dataset, person, sample if anew else ())
+        drawing.draw(store, dataset, person, sample, anew=anew)
 
 
 def check_may_write(store: Store, dataset: str, person: str, item: str) -> None:

@@ -65,7 +65,9 @@ def grows(settings: DatasetSettings) -> bool:
     return bool(settings.overlap) and not settings.assigned_to
 
 
-def draw(store: Store, dataset: str, person: str, sample: Sequence[str] = ()) -> None:
+def draw(
+    store: Store, dataset: str, person: str, sample: Sequence[str] = (), *, anew: bool = True
+) -> None:
     """Draw a person's list, or anew what they have not seen of it, if there is reason to.
 
     Args:
@@ -74,8 +76,11 @@ def draw(store: Store, dataset: str, person: str, sample: Sequence[str] = ()) ->
         person: whose list it is, who is past the test if there is one.
         sample: ids of items that the list has in any case, if they are of the person's share; check
             items among them come at their rate.
+        anew: look also whether all of these are in a list that is drawn.
     """
     with store.reading(dataset, person) as (connection, row, _):
+        if not anew and is_current(connection, row, person):
+            return
         share = settings_of(connection, dataset).share_of(person)
         query = QueueQuery(reviewer=person, share=share, sample=tuple(sample))
         of_share = Selection(connection, row, query, without_checks=True)
