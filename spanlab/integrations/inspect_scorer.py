@@ -32,6 +32,8 @@ def grounded(detector: str = "offline", passages: str = "passages", **options: A
                 f"sample {state.sample_id}: no metadata {passages!r}; available: {known}"
             )
         answer = state.output.completion
+        if not answer.strip():  # as after an error or a limit, which must not end the evaluation
+            return Score(value=0.0, answer=answer, explanation="there is no answer to judge")
         found = state.metadata[passages]
         verdict = await asyncio.to_thread(
             judge, answer, found, state.input_text, detector, **options

@@ -178,6 +178,9 @@ def test_a_scorer_of_inspect_reads_the_metadata_of_the_sample(
     scored = asyncio.run(score(state, None))
     assert (scored.value, scored.explanation, scored.answer) == (SCORE, REASON, WRONG)
     assert [span["text"] for span in scored.metadata["spans"]] == ["1989"]
+    state.output.completion = ""
+    scored = asyncio.run(score(state, None))
+    assert (scored.value, scored.explanation) == (0.0, "there is no answer to judge")
     state.metadata = {"docs": []}
     with pytest.raises(UsageError, match="sample s1: no metadata 'passages'; available: docs"):
         asyncio.run(score(state, None))
