@@ -79,7 +79,8 @@ def test_one_item_s_failure_is_one_item_s_failure(model_server: ModelServer) -> 
         return fail(402, "nothing left") if "Tower 1?" in ask.text else say_fields(parts=[])
 
     model_server.script(script)
-    done = spanlab.annotate(towers(3), "ucsc-extract")
+    with pytest.warns(UserWarning, match="1 of 3 records failed"):
+        done = spanlab.annotate(towers(3), "ucsc-extract")
     assert [record.annotations[1].status for record in done] == [
         Status.DONE,
         Status.FAILED,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import pytest
+
 import spanlab
 from spanlab.base.errors import SpanlabError
 from spanlab.detection.file_run import FileRun
@@ -35,7 +37,8 @@ def records(count: int) -> list[Record]:
 
 def test_one_failure_is_one_items_failure() -> None:
     """A failed judgement is a state with a reason, and the others go on."""
-    done = spanlab.annotate(records(3), Picky({"i1"}))
+    with pytest.warns(UserWarning, match="1 of 3 records failed"):
+        done = spanlab.annotate(records(3), Picky({"i1"}))
     states = [record.annotations[0].status for record in done]
     assert states == [Status.DONE, Status.FAILED, Status.DONE]
     assert done[1].annotations[0].note == "cannot read i1"
@@ -50,7 +53,8 @@ def test_several_processes_give_what_one_gives_in_the_same_order() -> None:
 
 
 def test_a_detector_of_one_s_own_works_in_several_processes() -> None:
-    done = spanlab.annotate(records(6), Picky({"i4"}), concurrency=2)
+    with pytest.warns(UserWarning, match="1 of 6 records failed"):
+        done = spanlab.annotate(records(6), Picky({"i4"}), concurrency=2)
     states = [record.annotations[0].status for record in done]
     assert states == [Status.DONE] * 4 + [Status.FAILED, Status.DONE]
 

@@ -97,7 +97,8 @@ def test_a_run_with_failures_of_every_kind_ends_with_every_item_done_or_failed_w
     model_server: ModelServer,
 ) -> None:
     model_server.script(Failing())
-    done = spanlab.annotate(towers(120), "ucsc-extract", concurrency=64)
+    with pytest.warns(UserWarning, match="of 120 records failed"):
+        done = spanlab.annotate(towers(120), "ucsc-extract", concurrency=64)
     for number, record in enumerate(done):
         (said,) = record.annotations
         words = cause(number)
