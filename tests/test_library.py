@@ -201,6 +201,24 @@ def test_frames_and_their_files_are_read_with_everybodys_marks(
     assert said(spanlab.load(source)) == said(records)
 
 
+def test_ids_and_answers_that_pandas_takes_for_numbers_are_texts(tmp_path: Path) -> None:
+    rows = [{"id": "1", "question": "When?", "answer": "1890", "passages": ["In 1889."]}]
+    spanlab.save(spanlab.load(rows), tmp_path / "saved.csv")
+    (record,) = spanlab.load(pd.read_csv(tmp_path / "saved.csv"))
+    assert (record.item.id, record.item.answer) == ("1", "1890")
+
+
+@pytest.mark.parametrize("cell", ["-", "n/a", "no"])
+def test_a_cell_that_says_that_nothing_is_marked_is_no_unsupported_claim(cell: str) -> None:
+    rows = [
+        {"answer": "It is blue.", "hallucinated_text": "blue"},
+        {"answer": "All is well.", "hallucinated_text": cell},
+    ]
+    wrong, right = spanlab.load(rows)
+    assert [a.hallucinated for r in (wrong, right) for a in r.annotations] == [True, False]
+    assert right.annotations[0].claims == ()
+
+
 def test_everything_that_is_offered_is_documented() -> None:
     """Each parameter, what is returned, and what is raised but where nothing can go wrong."""
     for name in spanlab.__all__:

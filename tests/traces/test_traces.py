@@ -694,3 +694,16 @@ def test_runs_without_a_span_of_their_own_are_named_by_the_call_that_answers(
     assert [r.item.question for r in read_runs] == [question for question, _, _ in runs]
     assert [[p.text for p in r.item.passages] for r in read_runs] == [found for _, found, _ in runs]
     assert [r.item.meta["span_id"] for r in read_runs] == ["s11", "s12", "s13"]
+
+
+def test_a_retriever_around_one_with_documents_only_names_them(tmp_path: Path) -> None:
+    kind = "openinference.span.kind"
+    names = json.dumps(["tower.md", "city.md"])
+    around = span(3, "lookup", {kind: "RETRIEVER", "output.value": names})
+    inner = {**RETRIEVER, "parentSpanId": "s3"}
+    path = tmp_path / "t.json"
+    path.write_text(
+        json.dumps(otlp(CHAIN, around, inner, span(4, "chat", printed_call(ASKED, ANSWER))))
+    )
+    (record,) = read(path)
+    assert [passage.text for passage in record.item.passages] == [TOWER, CITY]
