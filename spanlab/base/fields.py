@@ -59,7 +59,7 @@ def check_name(name: str, owner: str) -> None:
 def check_share(name: str, value: object) -> float:
     """Return ``value`` as a share in [0, 1]; raises UsageError, with what was probably meant."""
     try:
-        share = float(value)  # type: ignore[arg-type]
+        share = float(value)  # type: ignore[arg-type]  # what is no number is refused below
     except (TypeError, ValueError):
         share = nan
     if 0 <= share <= 1:
