@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import typer
 
@@ -166,14 +166,24 @@ def _annotate_known(
     elif options.system is None:
         raise UsageError("--kind says what the annotator of --as is")
     else:
-        _import_predictions(files, dataset, options.system, kind)
+        _import_predictions(files, dataset, options, AnnotatorKind(kind))
 
 
-def _import_predictions(files: list[str], dataset: str, system: str, kind: str) -> None:
+_OF_ITEMS: Final = ("contexts", "skip_bad", "same_ids", "model", "lang")
+
+
+def _import_predictions(
+    files: list[str], dataset: str, options: ImportOptions, kind: AnnotatorKind
+) -> None:
+    unsaid = ImportOptions()
+    for name in _OF_ITEMS:
+        if getattr(options, name) != getattr(unsaid, name):
+            raise UsageError(f"--{name.replace('_', '-')} is about items, and --as adds none")
+    system = options.system or ""
     with Store.open() as store, console.bar("importing", unit="items") as advance:
         paths = inputs.find_files(files)
         done = import_predictions(
-            store, paths, dataset, system, kind=AnnotatorKind(kind), on_progress=advance
+            store, paths, dataset, system, kind=kind, options=options, on_progress=advance
         )
     _say_unmatched(done.unmatched, dataset)
     console.say(f"{counted(done.items, 'item')} of {dataset!r} annotated as {system!r}")

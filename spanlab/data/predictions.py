@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spanlab.base.errors import InputError
 from spanlab.base.inbound import one_line
-from spanlab.formats import detect, read_placed_labels
+from spanlab.formats import ReadOptions, detect, read_placed_labels
 from spanlab.formats.scoring import OnWrong, finished_in
 from spanlab.formats.wrongs import Wrongs, repeated_id
 from spanlab.output.figures import counted
@@ -100,13 +100,14 @@ class _PredictedItem(NamedTuple):
     annotations: tuple[Annotation, ...]
 
 
-def import_predictions(
+def import_predictions(  # noqa: PLR0913 - as the command has them
     store: Store,
     files: Sequence[Path],
     dataset: str,
     name: str,
     *,
     kind: AnnotatorKind = AnnotatorKind.DETECTOR,
+    options: ReadOptions | None = None,
     on_progress: Callable[[int], None] | None = None,
 ) -> JoinedPredictions:
     """Store what a system predicted, or a person marked, for items that are there.
@@ -120,6 +121,7 @@ def import_predictions(
         dataset: an existing dataset.
         name: the annotator that they become.
         kind: what the annotator is.
+        options: how to read the files.
         on_progress: called now and then with the number of items looked at.
 
     Raises:
@@ -131,7 +133,7 @@ def import_predictions(
     store.require(Permission.MANAGE, dataset)
     kinds = summary_of(store, dataset).kinds
     wrongs = Wrongs()
-    predictions = _predictions(files, wrongs)
+    predictions = _predictions(files, options or ReadOptions(), wrongs)
     pairs: list[tuple[str, Annotation]] = []
     quoting: list[_PredictedItem] = []
     known = [name] if kinds.get(name) is AnnotatorKind.PERSON else []
@@ -172,33 +174,44 @@ def _take_prediction(
     return predictions.pop(number) if prediction is not None and prediction.counted else None
 
 
-def _predictions(files: Sequence[Path], wrongs: Wrongs) -> dict[str, _PlacedPrediction]:
+def _predictions(
+    files: Sequence[Path], options: ReadOptions, wrongs: Wrongs
+) -> dict[str, _PlacedPrediction]:
     predictions: dict[str, _PlacedPrediction] = {}
     for file in files:
-        read = _READING.get(detect(file), _labels)
-        for item_id, prediction in read(file, wrongs.add):
+        is_told = options.format == "auto"
+        name = detect(file, encoding=options.encoding) if is_told else options.format
+        read = _READING.get(name, _labels)
+        for item_id, prediction in read(file, options, wrongs.add):
             if item_id in predictions:
                 wrongs.add(prediction.place(repeated_id(item_id, "every id once over all files")))
             predictions[item_id] = prediction
     return predictions
 
 
-def _labels(file: Path, on_wrong: OnWrong) -> Iterator[tuple[str, _PlacedPrediction]]:
+def _labels(
+    file: Path, options: ReadOptions, on_wrong: OnWrong
+) -> Iterator[tuple[str, _PlacedPrediction]]:
     for labels, line, unit, answer in read_placed_labels(
-        file, role="prediction", on_wrong=on_wrong
+        file, role="prediction", on_wrong=on_wrong, options=options
     ):
         yield labels.id, _PlacedPrediction(labels, str(file), line, unit, answer)
 
 
-def _records(file: Path, on_wrong: OnWrong) -> Iterator[tuple[str, _PlacedPrediction]]:
-    for (record, line, unit), annotation in finished_in(file, None, "prediction", on_wrong):
+def _records(
+    file: Path, options: ReadOptions, on_wrong: OnWrong
+) -> Iterator[tuple[str, _PlacedPrediction]]:
+    finished = finished_in(file, None, "prediction", on_wrong, options)
+    for (record, line, unit), annotation in finished:
         content = (record.item, annotation)
         placed = _PlacedPrediction(content, str(file), line, unit, record.item.answer)
         yield record.item.id, placed
 
 
-def _records_by_number(file: Path, on_wrong: OnWrong) -> Iterator[tuple[str, _PlacedPrediction]]:
-    for item_id, prediction in _records(file, on_wrong):
+def _records_by_number(
+    file: Path, options: ReadOptions, on_wrong: OnWrong
+) -> Iterator[tuple[str, _PlacedPrediction]]:
+    for item_id, prediction in _records(file, options, on_wrong):
         yield item_id, prediction._replace(counted=True)
 
 

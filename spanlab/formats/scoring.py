@@ -75,18 +75,22 @@ def read_placed_labels(
     annotator: str | None = None,
     role: Role = "gold",
     on_wrong: OnWrong | None = None,
+    options: ReadOptions | None = None,
 ) -> Iterator[PlacedLabels]:
     """Yield what ``read_labels`` yields, each with its place in the file.
 
     ``on_wrong`` is called with the error of each record that is wrong, and reading goes on; without
-    it the first one is raised.
+    it the first one is raised. ``options`` say how else than by their format files are read.
     """
-    name = detect(path) if format == "auto" else format
-    if name == "mushroom":
-        file = InputFile(path, str(path))
+    options = options or ReadOptions(format=format)
+    name = options.format
+    if name == "auto":
+        name = detect(path, encoding=options.encoding)
+    if name == "mushroom" and not options.columns:
+        file = InputFile(path, str(path), encoding=options.encoding)
         if annotator is None or _is_submission(file):  # a submission has one annotator, unnamed
             return _mushroom(file, on_wrong)
-    return _other_labels(path, name, annotator, role, on_wrong)
+    return _other_labels(path, annotator, role, on_wrong, options)
 
 
 class PlacedClaims(NamedTuple):
@@ -189,9 +193,9 @@ def _labels(row: FileRow, file: InputFile) -> tuple[ItemLabels, str | None]:
 
 
 def _other_labels(
-    path: Path, name: str, annotator: str | None, role: Role, on_wrong: OnWrong | None
+    path: Path, annotator: str | None, role: Role, on_wrong: OnWrong | None, options: ReadOptions
 ) -> Iterator[PlacedLabels]:
-    for (record, line, unit), finished in finished_in(path, annotator, role, on_wrong, name):
+    for (record, line, unit), finished in finished_in(path, annotator, role, on_wrong, options):
         labels = labels_of(record, finished.annotator)
         yield PlacedLabels(labels, line, unit, record.item.answer)
 
@@ -201,7 +205,7 @@ def finished_in(
     annotator: str | None,
     role: Role,
     on_wrong: OnWrong | None = None,
-    format: str = "auto",
+    options: ReadOptions | None = None,
 ) -> Iterator[tuple[PlacedRecord, Annotation]]:
     """Yield the records of a file that an annotator has finished, with the annotation.
 
@@ -210,7 +214,7 @@ def finished_in(
         annotator: whose; None chooses, see ``AnnotatorChooser``.
         role: what None chooses.
         on_wrong: as in ``read_placed_labels``.
-        format: one of ``formats()`` or "auto".
+        options: how to read it.
 
     Raises:
         InputError: a record is wrong, or it is not clear whose annotation is meant.
@@ -220,9 +224,8 @@ def finished_in(
         if left_out.error is not None and left_out.kind and on_wrong is not None:
             on_wrong(left_out.error)
 
-    options = ReadOptions(
-        format=format, on_warning=_ignore_remark, on_reject=reject if on_wrong else None
-    )
+    callbacks = {"on_warning": _ignore_remark, "on_reject": reject if on_wrong else None}
+    options = (options or ReadOptions()).model_copy(update=callbacks)
     chooser = AnnotatorChooser(annotator, role)
     for placed in read_placed(path, options):
         try:

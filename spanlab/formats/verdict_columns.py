@@ -167,6 +167,7 @@ class VerdictColumn:
     values: tuple[Any, ...] = field(default=(), repr=False)
     rules: tuple[HallucinatedIf, ...] = ()
     against: str = ""  # the column of those who say the opposite, where each has its own
+    is_one_thumb: bool = False  # whether a column of its own would say the opposite: no is nothing
     known_judge: _Judge | None = None
 
     @property
@@ -220,7 +221,7 @@ class VerdictColumn:
         if word in _FED_BACK and (self.criterion in _THUMBS or self.criterion == "rating"):
             return _FED_BACK[word]
         verdict = VERDICTS.get(word)
-        if word in UNDECIDED:
+        if word in UNDECIDED or (self.is_one_thumb and word in NO - {"-1"}):
             return None
         if verdict in HALLUCINATED or verdict == "supported":
             return verdict != "supported"
@@ -294,9 +295,12 @@ class VerdictColumns:
             counts = self.counts[column.name]
             undecided = f", {counts[None]:,} undecided" if counts[None] else ""
             judges = "together judge" if column.against else "judges"
+            no_thumb = f" (0 means no thumb given; {_OPTION})" * bool(
+                undecided and column.is_one_thumb
+            )
             yield (
                 f"{' and '.join(map(repr, column.names))} {judges} whole answers: "
-                f"{counts[True]:,} hallucinated, {counts[False]:,} not{undecided}"
+                f"{counts[True]:,} hallucinated, {counts[False]:,} not{undecided}{no_thumb}"
             )
         yield from self.remarks
 
@@ -339,6 +343,8 @@ def verdict_columns(
             column = _told_by_values(name, values)
         if column is None:
             continue
+        is_one_sided = len({"up", "down"} & {*words_of(name).split()}) == 1
+        column = replace(column, is_one_thumb=is_one_sided and column.criterion in _THUMBS)
         if (
             column.criterion
             and column.has_known_owner

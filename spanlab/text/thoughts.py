@@ -67,9 +67,14 @@ def split_reply(text: str) -> SplitReply:
 
 
 _WORD: Final = re.compile(r"\S")
-# Some templates put the opening tag into the prompt: a closing one on a line of its own is left.
+# Some templates put the opening tag into the prompt: a closing one is left, on a line of its own or
+# between two sentences. An answer that speaks of tags has them inside one.
 _CLOSING: Final = ("</think>", "[/THINK]", "◁/think▷")
-_CLOSED: Final = re.compile(rf"(?:^|\n)[ \t]*(?:{'|'.join(map(re.escape, _CLOSING))})[ \t]*(?=\n)")
+_TAG: Final = "|".join(map(re.escape, _CLOSING))
+_CLOSED: Final = re.compile(
+    rf"(?:^|\n)[ \t]*(?:{_TAG})[ \t]*(?=\n)"
+    rf"|(?:\n|[.!?…。！？])[ \t]*(?:{_TAG})\s*(?=[^\W_a-z]|[*#“«])"
+)
 _WRAPPED: Final = re.compile(r"<answer>\s*(.*?)\s*</answer>\s*", re.DOTALL | re.IGNORECASE)
 _EITHER: Final = re.compile(f"{_OPEN.pattern}|{_CLOSE.pattern}", re.IGNORECASE)
 
@@ -78,8 +83,9 @@ def answer_after_thoughts(text: str) -> Extent:
     """Return where the answer is in the text of a message that nobody parsed.
 
     Reasoning is what certainly is: a text that begins with a tag, up to the tag that closes it, or
-    what ends with such a tag alone on its line. An answer may speak of tags anywhere else. What
-    stands in ``<answer>`` behind reasoning is the answer; tokens of a template at its end are not.
+    what ends with such a tag alone on its line, or between two sentences. An answer may speak of
+    tags anywhere else. What stands in ``<answer>`` behind reasoning is the answer; tokens of a
+    template at its end are not.
 
     Returns:
         Its place; an empty one at the end for reasoning that never ends, or is all there is; the

@@ -163,6 +163,23 @@ def test_marks_in_another_answer_are_refused(
     assert not kept.spans
 
 
+def test_predictions_are_read_as_people_say(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text(
+        f"key,text,reply,wrong\na,seen,{ANSWER},3 million\nb,seen,{ANSWER},\n", "latin-1"
+    )
+    named = [f"--column={each}" for each in ("id=key", "answer=reply", "spans=wrong")]
+    command = ["import", "own.csv", "--dataset", "en", "--as", "mine", *named]
+    environment = {"SPANLAB_HOME": str(tmp_path / "home")}
+    done = run_here(command, tmp_path, environment)
+    assert "2 items of 'en' annotated as 'mine'" in done.stderr
+    said = next(store.records("en")).by("mine")
+    assert said is not None
+    assert [span.text for span in said.spans] == ["3 million"]
+    refused = run_here([*command, "--contexts", "."], tmp_path, environment)
+    assert refused.returncode == 2
+    assert "--contexts is about items, and --as adds none" in refused.stderr
+
+
 def test_how_many_finished_reviews_were_replaced_is_said(store: Store, tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_text(
         f"id,answer,hallucinated_text\na,{ANSWER},3 million\nb,{ANSWER},\n"

@@ -89,7 +89,24 @@ def test_thumbs_of_several_people_are_theirs_and_down_means_hallucinated() -> No
     said, _ = _read(_rows(columns, (0, 1, 1, 0), (1, 0, 0, 0)))
     assert said == {"ada": (True, False), "ben": (False, None)}
     alone, _ = _read(_rows(("ada_thumbs_down", "ben_thumbs_down"), (1, 0), (0, 1)))
-    assert list(alone.values()) == [(True, False), (False, True)]
+    assert list(alone.values()) == [(True, None), (None, True)]
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "verdicts"),
+    [
+        ("thumbs_up", (1, 0, 0), (False, None, None)),
+        ("user_thumbs_up", (True, False, False), (False, None, None)),
+        ("thumbs_up", (1, -1, -1), (False, True, True)),
+        ("thumbs", (1, 0, 0), (False, True, True)),
+    ],
+)
+def test_no_thumb_up_is_none_down(
+    column: str, cells: tuple[Any, ...], verdicts: tuple[bool | None, ...]
+) -> None:
+    said, told = _read(_rows((column,), *((cell,) for cell in cells)))
+    assert list(said.values()) == [verdicts]
+    assert ("0 means no thumb given; --hallucinated-if" in told) == (None in verdicts)
 
 
 def test_votes_that_are_no_number_are_refused() -> None:

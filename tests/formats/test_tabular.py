@@ -173,6 +173,25 @@ def test_no_spans_differ_from_no_cell(tmp_path: Path) -> None:
     assert unknown.annotations == ()
 
 
+def test_marked_texts_may_say_that_nobody_judged_an_answer(tmp_path: Path) -> None:
+    """A word in a table, null in JSON; an empty cell beside marked texts marks nothing."""
+    rows = [("It was 1901.", "1901"), ("It was red.", ""), ("It was big.", "Not judged")]
+    lines = "".join(f"{answer},{marked}\n" for answer, marked in rows)
+    told: list[str] = []
+    in_table = records(
+        table(tmp_path, f"answer,hallucinated_text\n{lines}"), on_warning=told.append
+    )
+    path = tmp_path / "rows.jsonl"
+    cells = [{"answer": answer, "hallucinated_text": marked} for answer, marked in rows]
+    cells[2]["hallucinated_text"] = None  # type: ignore[assignment]  # as the file may have it
+    path.write_text("".join(json.dumps(row) + "\n" for row in cells), "utf-8")
+    for marked, empty, unjudged in (in_table, records(path, on_warning=told.append)):
+        assert [span.text for span in marked.annotations[0].spans] == ["1901"]
+        assert not empty.annotations[0].hallucinated
+        assert unjudged.annotations == ()
+    assert all("read as nothing marked; 'not judged' says otherwise" in each for each in told)
+
+
 def test_a_passage_may_begin_with_a_bracket(tmp_path: Path) -> None:
     (record,) = records(table(tmp_path, 'answer,context\nx,"[1] Oslo is a city."\n'))
     assert record.item.passages == (Passage(text="[1] Oslo is a city."),)

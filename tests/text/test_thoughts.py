@@ -20,6 +20,9 @@ TEXT = "It was 1901."
         pytest.param(f"<think>a</think> <answer> {TEXT} </answer>\n", TEXT, id="answer in tags"),
         pytest.param(f"a\n</think>\n{TEXT}", TEXT, id="closing tag on its line"),
         pytest.param(f"a</think>{TEXT}", f"a</think>{TEXT}", id="closing tag in a line"),
+        pytest.param(f"Was it 1889? No.</think>{TEXT}", TEXT, id="between sentences"),
+        pytest.param(f"Was it 1889? No. </think> **{TEXT}**", f"**{TEXT}**", id="and markup"),
+        pytest.param(f"A.</think> ends it. {TEXT}", f"A.</think> ends it. {TEXT}", id="in one"),
         pytest.param(f"{TEXT} <think>so</think>", f"{TEXT} <think>so</think>", id="on tags"),
         pytest.param(f"◁think▷a◁/think▷{TEXT}", TEXT, id="Kimi"),
         pytest.param(

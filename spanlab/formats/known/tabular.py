@@ -94,6 +94,8 @@ from spanlab.formats.threads import (
     with_roles,
 )
 from spanlab.formats.verdict_columns import VerdictColumns, rules_in, verdict_columns
+from spanlab.formats.verdict_words import plain_word
+from spanlab.formats.vocabulary import words_in
 from spanlab.output.figures import counted, named_ids
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record
 
@@ -107,6 +109,7 @@ _LOGGED: Final = tuple(
 )
 _MADE: Final = ("id", "model", "side")  # fields of records that were apart in no field
 _NAMED: Final = 5  # so many ids are named in a remark
+_UNJUDGED: Final = frozenset(words_in("parts", "unjudged"))
 CELL = 10  # bytes of memory for a character of a cell: the cell, and its JSON at the worst
 
 
@@ -134,6 +137,8 @@ class MappedReader(reader.FormatReader):
 
     maps_columns = True
     judgements: ClassVar[frozenset[str]] = frozenset()  # columns that ``_gold`` is made of
+    # Cells that mark nothing where others mark texts; null in JSON is an answer nobody looked at.
+    _none_marked: ClassVar[tuple[str | None, ...]] = ("",)
 
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
@@ -322,7 +327,8 @@ class MappedReader(reader.FormatReader):
         if self._n_empty:
             self._options.on_warning(
                 f"{self._file.name}: {self._mapping['spans']!r} is empty in "
-                f"{counted(self._n_empty, 'record')}, which is read as nothing marked"
+                f"{counted(self._n_empty, 'record')}, which is read as nothing marked; "
+                "'not judged' says otherwise"
             )
         if self._joined:
             self._options.on_warning(f"{self._file.name}: {self._joined}")
@@ -440,7 +446,9 @@ class MappedReader(reader.FormatReader):
             _present(value_at(cells, names[field])) if field in names else None
             for field in ("spans", "predictions")
         )
-        if spans is None and self._are_texts_marked:
+        if isinstance(spans, str) and plain_word(spans) in _UNJUDGED:
+            spans = None
+        elif self._are_texts_marked and value_at(cells, names["spans"]) in self._none_marked:
             spans = []
             self._n_empty += 1
         found = marked and predicted_in(marked, names["predictions"], item.answer)
@@ -591,6 +599,7 @@ class TableReader(MappedReader):
     """The base of the readers of tables."""
 
     _unit = "row"
+    _none_marked = ("", None)
 
     def columns(self) -> tuple[str, ...]:
         """Return the names of the columns; none if there are no rows."""
