@@ -330,6 +330,7 @@ _MOST_QUOTES = 2
 _MOST_NAMED = 3
 _LONGEST_QUOTE = 400  # characters
 _LONGEST_STRETCH = 30  # words of a stretch that are looked up
+_FADES = 0.8  # what a word counts less for each word that it stands further from a number
 _TELLING = 0.5  # weight from which a word is worth naming
 
 
@@ -415,9 +416,38 @@ class Explainer:
         at = max(_looked_at(stretch), key=lambda at: near[at] * weight[at])
         if near[at] <= 0:
             return ()
-        positions = described.passages.positions(int(described.best[at]))
+        sentence = self._of_same_kind(stretch)
+        positions = described.passages.positions(
+            int(described.best[at]) if sentence is None else sentence
+        )
         position = next((place for place in positions if described.passages.word[place] >= 0), None)
         return () if position is None else (self._quote(position, None),)
+
+    def _of_same_kind(self, stretch: WordStretch) -> int | None:
+        """Return the sentence that has a number like the stretch's and most of the words close by.
+
+        Beside "finished in 1968 and 330 metres tall", the sentence with "finished in 1958" helps,
+        not the one that repeats the height.
+        """
+        described, passages = self._described, self._described.passages
+        unknown = (at for at in _looked_at(stretch) if not described.known[at])
+        at = next((at for at in unknown if self._rivals.answer.number(at)), None)
+        if at is None:
+            return None
+        is_year = year(described.answer.forms[at])
+        alike = {
+            passages.sentence[place]
+            for place, kind in enumerate(passages.kinds)
+            if kind == WordKind.NUMBER and year(passages.forms[place]) == is_year
+        }
+        shared = dict[int, float]()
+        around = range(max(at - _LONGEST_STRETCH, 0), at + _LONGEST_STRETCH)
+        for other, places in zip(around, described.links.places[around.start : around.stop], strict=False):
+            if described.answer.sentence[other] == described.answer.sentence[at]:
+                closeness = float(described.weight[other]) * _FADES ** abs(other - at)
+                for sentence in sorted({passages.sentence[place] for place in places} & alike):
+                    shared[sentence] = shared.get(sentence, 0.0) + closeness
+        return max(shared, key=lambda sentence: shared[sentence], default=None)
 
     def _quote(self, position: int, note: str | None) -> Evidence:
         """Quote the sentence around a position, or as much of it as a reader wants to read."""

@@ -69,6 +69,34 @@ def test_an_unknown_name_gets_the_closest_sentence() -> None:
     assert quote.text.startswith("The Grey Lighthouse")
 
 
+@pytest.mark.parametrize(
+    ("answer", "passage", "quoted"),
+    [
+        (
+            "The tower was finished in 1968 and is 330 metres tall.",
+            "It was finished in 1958 by a company. It is 330 metres tall.",
+            "It was finished in 1958 by a company.",
+        ),
+        (
+            "The bridge was built by Ito and 12 others, and opened in 1931.",
+            "It was opened in 1933. It was built by Ito and 12 others.",
+            "It was opened in 1933.",
+        ),
+        (
+            "東京タワーは1968年に完成し、高さは333メートルです。",
+            "東京タワーは東京にある。1958年に完成した。高さは333メートルです。",
+            "1958年に完成した。",
+        ),
+    ],
+)
+def test_beside_a_number_stands_the_sentence_with_a_number_of_its_kind(
+    answer: str, passage: str, quoted: str
+) -> None:
+    """Not the one with most words in common: the reader looks for what the number should be."""
+    (span,) = annotate(answer, passage).spans
+    assert [quote.text for quote in span.evidence] == [quoted]
+
+
 def test_what_the_passages_do_not_speak_of_gets_the_closest_sentence() -> None:
     other = "Skagen is the northernmost town of Denmark."
     answer = "The Grey Lighthouse of Skagen is haunted by pirates."
