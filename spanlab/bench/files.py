@@ -131,7 +131,7 @@ def _latex(table: ResultTable) -> str:
 
     titles = _titles(table)
     lines = [
-        f"% {plain(table.title)}",
+        *(f"% {' '.join(text.split())}" for text in (table.title, *table.remarks)),
         rf"\begin{{tabular}}{{l{'r' * (len(titles) - 1)}}}",
         r"\hline",
         " & ".join(map(plain, titles)) + r" \\",

@@ -77,7 +77,9 @@ def test_the_samples_make_a_table_without_anything(spanlab: Run, tmp_path: Path)
     page = (tmp_path / "table/table.html").read_text(encoding="utf-8")
     assert "<svg role='img'" in page, "a forest plot"
     assert "**" in (tmp_path / "table/table.md").read_text(encoding="utf-8")
-    assert r"\textbf" in (tmp_path / "table/table.tex").read_text(encoding="utf-8")
+    latex = (tmp_path / "table/table.tex").read_text(encoding="utf-8")
+    assert r"\textbf" in latex
+    assert "% Compared with the best system" in latex, "what a figure means goes along as a comment"
 
     before = {name: (tmp_path / "table" / name).read_bytes() for name in TEXTS}
     times = {path: path.stat().st_mtime_ns for path in (tmp_path / "table/cells").rglob("*.json")}
