@@ -22,7 +22,7 @@ ELSEWHERE = {  # blocks of no terminal, by their first lines: what runs them, or
     ("detector-span-model", 'system = "You name the spans of an answer'): "test_guide.py",
     ("detector-encoder", "spanlab encoder train reviewed.jsonl"): "needs torch: make test-torch",
     ("integrations", "assert:"): "make test-peers",
-    ("integrations", "offline marks 10.3%"): "test_integrations.py compares it",
+    ("integrations", "offline marks 10.3 %"): "test_integrations.py compares it",
     ("integrations", "from deepeval import assert_test"): "make test-peers",
     ("integrations", "from ragas import"): "make test-peers",
     ("integrations", "from inspect_ai import"): "make test-peers",

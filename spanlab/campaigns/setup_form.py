@@ -17,7 +17,7 @@ from spanlab.campaigns.invitations_panel import draw_invitations, has_new_links
 from spanlab.campaigns.steps import INVITE
 from spanlab.data import label_panel as label_editor
 from spanlab.data import question_panel as question_editor
-from spanlab.output.figures import counted
+from spanlab.output.figures import counted, percent
 from spanlab.output.wording import blind_in_words, plan_in_words
 from spanlab.people.entrance import change_checks, usual_labels
 from spanlab.people.logins import has_login
@@ -295,7 +295,7 @@ def _questions_state(settings: DatasetSettings) -> str:
 def _check_state(settings: DatasetSettings) -> str:
     if settings.known is None:
         return "not used (optional)"
-    share = f"{settings.known.share:.0%} of each person's items"
+    share = f"{percent(settings.known.share)} of each person's items"
     test_items = settings.known.test_items
     return f"{share}, test of {counted(test_items, 'item')}" if test_items else share
 

@@ -7,7 +7,7 @@ from html import escape
 
 import streamlit as st
 
-from spanlab.output.figures import counted, figure
+from spanlab.output.figures import counted, figure, percent
 from spanlab.output.marked_text import mark_html, marked_html
 from spanlab.output.wording import responses_in_words
 from spanlab.schema import (
@@ -139,7 +139,7 @@ def _spans_html(annotation: Annotation) -> str:
     rows = []
     for span in annotation.spans[:_LISTED]:
         responses = responses_in_words(span.attributes)
-        details = " · ".join(filter(None, (f"{span.prob:.0%}", span.label, responses, span.note)))
+        details = " · ".join(filter(None, (percent(span.prob), span.label, responses, span.note)))
         quote = span.text if len(span.text) <= 80 else f"{span.text[:79]}…"
         rows.append(f"<li><q dir='auto'>{escape(quote)}</q> {escape(details)}</li>")
     n_more = len(annotation.spans) - _LISTED

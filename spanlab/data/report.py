@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from spanlab.data.report_figures import Overview
 from spanlab.data.report_head import head_html
-from spanlab.output.figures import counted
+from spanlab.output.figures import counted, percent
 from spanlab.output.html_page import page_head
 from spanlab.output.marked_text import mark_html, marked_html
 from spanlab.output.wording import responses_in_words
@@ -125,7 +125,7 @@ def _annotation(annotation: Annotation, item: Item, *, folded: bool) -> str:
 
 def _span(span: Span, item: Item) -> str:
     attributes = responses_in_words(span.attributes)
-    about = " · ".join(filter(None, (f"{span.prob:.0%}", span.label, attributes, span.note)))
+    about = " · ".join(filter(None, (percent(span.prob), span.label, attributes, span.note)))
     quotes = "".join(_quote(quote, item) for quote in span.evidence)
     return f"<li><q dir='auto'>{escape(span.text)}</q> {escape(about)}{quotes}</li>\n"
 

@@ -10,6 +10,7 @@ from spanlab.base.errors import SpanlabError
 from spanlab.base.inbound import one_line
 from spanlab.base.redaction import visible
 from spanlab.integrations.notebook import AnyDetector, AnyPassage, MarkedAnnotation, detect
+from spanlab.output.figures import percent
 from spanlab.output.notices import spans_of
 from spanlab.schema import Span, Status
 from spanlab.text.extents import length
@@ -62,7 +63,9 @@ def _reason(annotation: MarkedAnnotation, share: float) -> str:
         return f"{annotation.annotator} marks nothing"
     marked = [Span.of(annotation.answer, part.start, part.end) for part in hard_of(annotation)]
     worst = max(annotation.spans or marked, key=lambda span: (span.prob, span.end - span.start))
-    words = [f"{annotation.annotator} marks {share:.1%} of the answer, most likely “{worst.text}”"]
+    words = [
+        f"{annotation.annotator} marks {percent(share)} of the answer, most likely “{worst.text}”"
+    ]
     words += [f": {one_line(worst.note, _QUOTED)}"] if worst.note else []
     words += [f"; closest: “{one_line(quote.text, _QUOTED)}”" for quote in worst.evidence[:1]]
     return visible("".join(words))

@@ -7,6 +7,7 @@ from html import escape
 from itertools import pairwise
 from typing import Final
 
+from spanlab.output.figures import percent
 from spanlab.schema import Annotation, Evidence, Item
 from spanlab.text.labels import hard_of
 
@@ -89,7 +90,7 @@ def marked_text(answer: str, annotation: Annotation) -> str:
 
 def mark_html(text: str, prob: float, *, hard: bool, label: str = "") -> str:
     """Return a text as one mark: ``--p`` is its probability, the class ``hard`` a decision."""
-    title = f"{prob:.0%}" + (f" · {label}" if label else "")
+    title = percent(prob) + (f" · {label}" if label else "")
     css = " class='hard'" if hard else ""
     return f"<mark{css} style='--p:{prob:.3f}' title='{escape(title)}'>{escape(text)}</mark>"
 

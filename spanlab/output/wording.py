@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spanlab.output.figures import counted, money
+from spanlab.output.figures import counted, money, percent
 
 if TYPE_CHECKING:
     from spanlab.schema import DatasetSettings, Responses
@@ -78,7 +78,7 @@ def usage_in_words(usage: Usage) -> str:
         if usage.cost:
             parts.append(f"{money(usage.cost / usage.claims)} a claim")
     if usage.texts:
-        parts.append(f"{usage.texts_read / usage.texts:.0%} of the texts before them read")
+        parts.append(f"{percent(usage.texts_read / usage.texts)} of the texts before them read")
     if usage.quotes_lost:
         parts.append(f"{usage.quotes_lost:,} of {usage.quotes:,} quotes not found in their answer")
     return " · ".join(parts)

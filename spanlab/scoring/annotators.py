@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from spanlab.output.figures import percent
 from spanlab.output.tables import ResultTable, ResultViews
 from spanlab.schema import (
     AnnotatorKind,
@@ -130,8 +131,8 @@ class DatasetComparison(ResultViews):
         edges, apart = edge_share(self._marks_of(*_PEOPLE)), ""
         if edges is not None:
             apart = (
-                f"Of the characters that people mark differently {edges:.0%} are edges of marks "
-                "that they have in common; the others are marks of something else."
+                f"Of the characters that people mark differently {percent(edges)} are edges of "
+                "marks that they have in common; the others are marks of something else."
             )
         return (alpha_table(lines, (*self.remarks, *filter(None, (apart,)), *remarks)),)
 

@@ -8,6 +8,7 @@ from typing import Any
 from spanlab.base.fields import check_share
 from spanlab.base.redaction import visible
 from spanlab.integrations.notebook import AnyDetector, AnyPassage, detect
+from spanlab.output.figures import percent
 from spanlab.schema import Annotation, Status
 from spanlab.text.extents import length
 from spanlab.text.labels import hard_of
@@ -59,5 +60,5 @@ def assert_grounded(
         )
     share = length(hard_of(annotation)) / max(len(annotation.answer), 1)
     if share > at_most:
-        words = f"{annotation.annotator} marks {share:.1%} of the answer, more than {at_most:.1%}"
-        raise UngroundedError(f"{words}: {annotation}", annotation)
+        found = f"marks {percent(share)} of the answer, more than {percent(at_most)}"
+        raise UngroundedError(f"{annotation.annotator} {found}: {annotation}", annotation)

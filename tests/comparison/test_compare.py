@@ -86,7 +86,7 @@ def test_each_annotator_shows_the_same_answer_with_its_own_marks(
 ) -> None:
     """Several annotators per item, side by side."""
     page = html(open_page("compare", dataset="mine", item="apart"))
-    hard = "<mark class='hard' style='--p:1.000' title='100%'>"
+    hard = "<mark class='hard' style='--p:1.000' title='100.0 %'>"
     assert page.count(f"born in {hard}Paris</mark> in 1867.") == 2
     assert page.count(f"born in Paris in {hard}1867</mark>.") == 1
 
@@ -111,7 +111,7 @@ def test_a_language_narrows_the_items(open_page: OpenPage, mine: Store) -> None:
 def test_a_version_is_compared_as_it_was_kept(open_page: OpenPage, mine: Store) -> None:
     snapshot(mine, "mine", "v1")
     mine.apply("mine", "apart", "Ben", [SentOperation("tab", 1, 0, RemoveSpan(span="i0"))])
-    hard = "<mark class='hard' style='--p:1.000' title='100%'>"
+    hard = "<mark class='hard' style='--p:1.000' title='100.0 %'>"
     marked = f"born in Paris in {hard}1867</mark>."
     assert html(open_page("compare", dataset="mine@v1", item="apart")).count(marked) == 1
     assert html(open_page("compare", dataset="mine", item="apart")).count(marked) == 0
@@ -379,4 +379,4 @@ def test_ways_of_verifying_are_compared_on_the_same_questions(
     assert pairs.value[["Method", "minus", "F1"]].values.tolist() == [
         ["SAFE", "No verification", 0.5]
     ]
-    assert "In the first three steps: safe 75%" in said.replace("\\", "")
+    assert "In the first three steps: safe 75.0 %" in said.replace("\\", "")

@@ -216,4 +216,4 @@ def test_a_report_tells_what_was_responded_to_questions(report: Callable[..., st
     span = said.spans[0].model_copy(update={"attributes": {"severity": "major"}})
     text = report(record("q1", "a", said.model_copy(update={"spans": (span,)})))
     assert "fluency: 4 · why: <b>so</b>" in text
-    assert "100% · number · severity: major" in text
+    assert "100.0 % · number · severity: major" in text

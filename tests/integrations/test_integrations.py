@@ -30,7 +30,7 @@ pytestmark = pytest.mark.system("offline")
 ASKED = "When was the Eiffel Tower built?"
 WRONG = "The Eiffel Tower was completed in 1989."
 RIGHT = "The Eiffel Tower was completed in 1889."
-REASON = f"offline marks 10.3% of the answer, most likely “1989”; closest: “{RIGHT}”"
+REASON = f"offline marks 10.3 % of the answer, most likely “1989”; closest: “{RIGHT}”"
 SCORE = 1 - len("1989") / len(WRONG)
 
 

@@ -193,7 +193,7 @@ def test_the_command_prints_the_agreement_of_people_and_detectors(
         [".208", "1", ".208", "1"],
         [".208", "1", ".208", "1"],
     ]
-    assert "Of the characters that people mark differently 100% are edges" in shown.stdout
+    assert "Of the characters that people mark differently 100.0 % are edges" in shown.stdout
     printed = json.loads(run_here(["agreement", "d", "--json"], tmp_path, environment).stdout)
     assert printed["alpha"]["people"]["characters"]["n"] == 1
     assert printed["pairs"] == [{"a": "Ann", "b": "Ben", "n": 1, "iou": 2 / 6, "f1": 0.5}]

@@ -442,7 +442,9 @@ class Explainer:
         }
         shared = dict[int, float]()
         around = range(max(at - _LONGEST_STRETCH, 0), at + _LONGEST_STRETCH)
-        for other, places in zip(around, described.links.places[around.start : around.stop], strict=False):
+        for other, places in zip(
+            around, described.links.places[around.start : around.stop], strict=False
+        ):
             if described.answer.sentence[other] == described.answer.sentence[at]:
                 closeness = float(described.weight[other]) * _FADES ** abs(other - at)
                 for sentence in sorted({passages.sentence[place] for place in places} & alike):

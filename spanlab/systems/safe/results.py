@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Self
 
 from pydantic import JsonValue
 
-from spanlab.output.figures import counted, figure
+from spanlab.output.figures import counted, figure, percent
 from spanlab.output.tables import P_VALUE, Chart, Column, ResultTable, columns_of
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.scoring.answers import AnswerScore, score_answer
@@ -168,7 +168,9 @@ def error_tables(judges: Mapping[str, MethodResult]) -> tuple[ResultTable, ...]:
             for name, counts in by_judge.items()
             for error, number in sorted(counts.items())
         ]
-        early = [f"{name} {result.early:.0%}" for name, result in judges.items() if result.early]
+        early = [
+            f"{name} {percent(result.early)}" for name, result in judges.items() if result.early
+        ]
         remark = f"In the first three steps: {', '.join(early)}."
         tables.append(
             ResultTable(

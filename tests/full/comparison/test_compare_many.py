@@ -191,5 +191,5 @@ def test_errors_in_steps_are_drawn_of_those_who_found_most(
     assert len(specs(app)) == 2
     told = "".join(each.value for each in app.caption).replace("\\", "")
     assert "The chart shows the 6 who found most errors, of 40" in told
-    assert "annotator-01 100%" in told
+    assert "annotator-01 100.0 %" in told
     assert "annotator-00" not in told

@@ -235,7 +235,7 @@ def test_what_is_not_grounded_fails_with_its_spans_in_the_report(
     assert "1 failed, 2 passed" in done.stdout
     assert "spans by offline" in done.stdout
     assert re.search(r"23-27 '1989' 0?[.]\d\d", done.stdout)
-    assert "of the answer, more than 10.0%: The tower was built in ⟦1989" in done.stdout
+    assert "of the answer, more than 10.0 %: The tower was built in ⟦1989" in done.stdout
     assert "grounding.py" not in done.stdout  # the traceback ends where the test asserts
     (failed,) = ElementTree.parse(tmp_path / "report.xml").iterfind(".//property")
     annotation = Annotation.model_validate_json(failed.get("value", ""))

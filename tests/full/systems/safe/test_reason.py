@@ -51,7 +51,7 @@ def test_ways_of_verifying_are_compared_on_the_same_questions(
     assert any(line.startswith("No verification 1 0 1.000 1.000 .000 – ") for line in lines)
     assert any(line.startswith("SAFE 1 0 1.000 1.000 .000 0 ") for line in lines)
     assert "safe Redundancy 2 100.0 %" in lines
-    assert lines[-1] == "In the first three steps: safe 100%."
+    assert lines[-1] == "In the first three steps: safe 100.0 %."
 
 
 def test_a_generator_that_repeats_itself_is_shown_every_refused_attempt(

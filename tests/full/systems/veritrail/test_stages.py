@@ -85,7 +85,7 @@ def test_a_run_says_how_much_it_read_for_its_claims_and_what_one_cost(
     done = spanlab("annotate", "tower.jsonl", *options, "-o", "found.jsonl", **model)
     assert done.returncode == 0, done.stderr
     assert re.search(
-        r" · 1 claim · \$0\.00\d+ a claim · 75% of the texts before them read", done.stderr
+        r" · 1 claim · \$0\.00\d+ a claim · 75\.0 % of the texts before them read", done.stderr
     )
 
 
