@@ -138,7 +138,7 @@ class TraceInbox:
                     items, n_kept = self._store_records(trace, records)
                     kept += n_kept
             except NoAnswer as error:  # a health check, a call that failed, or what else there is
-                empty, reason = empty + 1, reason or f"made no item: {error}"
+                empty, reason = empty + 1, reason or f"made no item so far: {error}"
                 _LOG.info("trace without an answer: %s", error)
             except StoreError:
                 items = None

@@ -267,8 +267,9 @@ _CONTEXT: Final = (
     r"evidence|references?|search[ _]results|excerpts?|snippets?|chunks?|background|knowledge|"
     r"articles?)"
     r"|kontext|contexte|contexto|contesto|kontekst|контекст|документы|سياق|السياق|संदर्भ|"
-    r"dokumente|quellen|documentos|documenti|konteksti|testuingurua|文脈|コンテキスト|資料|文書|"
-    r"上下文|背景|资料|文档|已知信息|문맥|문서"
+    r"dokumente|quellen|documentos|documenti|konteksti|testuingurua|文脈|コンテキスト|"
+    r"(?:参考|関連)?(?:資料|文書)|(?:参考|関連)情報|検索結果|(?:参考|相关)?(?:资料|文档)|检索结果|"
+    r"上下文|背景|已知信息|문맥|문서"
 )
 _QUESTION: Final = (
     r"(?:user |follow[ -]?up )?(?:question|query|input|message)|user|human|q|frage|pregunta|"

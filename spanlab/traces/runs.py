@@ -13,10 +13,11 @@ of the one that is alone under way.
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from spanlab.traces import spans as told
@@ -55,6 +56,7 @@ def runs_of(spans: Sequence[Span]) -> list[Run]:
     runs = _repeated(trace, parts, links)
     if sum(any(parts[name].answers for name in names) for names in runs.values()) < 2:
         return [Run(0, spans)]
+    ends = {text.strip(): at for said, at in trace.said.items() for text in _said_in([said])}
     kept: dict[_Name, list[Span]] = {run: [] for run in runs}
     about: dict[str, Any] = {}
     owners = _owners(trace, parts, links, runs)
@@ -63,8 +65,12 @@ def runs_of(spans: Sequence[Span]) -> list[Run]:
             about |= {n: v for n, v in span["attributes"].items() if n in _ABOUT}
         for run in owners[span["id"]] & kept.keys():
             own = {n: v for n, v in span["attributes"].items() if n not in _OF_TRACE}
-            shared = {"is_shared": True} if len(owners[span["id"]]) > 1 else {}
-            kept[run].append({**span, **shared, "attributes": {**about, **own}})
+            marks: dict[str, Any] = {"is_shared": True} if len(owners[span["id"]]) > 1 else {}
+            marks |= {"kind": "aside"} if span["id"] in links.asides else {}
+            if trace.kind(span) in ("retriever", "tool"):
+                found = told.documents_of(span)
+                marks["said"] = [t for t in found if ends.get(t.strip(), math.inf) < span["end"]]
+            kept[run].append({**span, **marks, "attributes": {**about, **own}})
     return [Run(number, kept[run]) for number, run in enumerate(runs, start=1)]
 
 
@@ -171,23 +177,25 @@ class _Links:
         self._asked, self._said, self._found = _Texts(), _Texts(), _Texts()
         self.readers: dict[_Name, set[_Name]] = {}  # span beside runs → parts that it belongs to
         self._inside: dict[_Name, _Name] = {}  # span → the part that it is in
+        self._told: dict[str, tuple[set[_Name], set[_Name]]] = {}  # text → who said, asked it
         for span in trace.order:
             inner = span["id"] if span["id"] in parts else self._inside.get(span.get("parent"))
             if inner is not None:
                 self._inside[span["id"]] = inner
         for name, part in parts.items():
             self._asked.add(_core(part.question), name)
-            for answer in part.answers:
-                self._said.add(answer, name)
+            for text in _said_in(part.answers):
+                self._said.add(text, name)
         beside = [span for span in trace.order if span["id"] not in self._inside]
         self._gifts: dict[str, dict[_Name, list[Span]]] = {}  # text → who said it → who read it
         for span in beside:
             self._join_beside(span)
-        for name in parts:
-            self._join_asked(name)
         for span in trace.order:
             if span["id"] in self._inside:
                 self._join_given(span, self._inside[span["id"]])
+        self.asides = self._join_asides()
+        for name in parts:
+            self._join_asked(name)
         for readers in self._gifts.values():
             self._join_readers(readers)
         self._join_around(beside)
@@ -218,7 +226,8 @@ class _Links:
         """Join a part with those that were asked the same."""
         part = self._parts[name]
         for other in self._asked.owners(_core(part.question), _START):
-            if not self._are_repeated(part, self._parts[other]):
+            is_aside = not self.asides.keys().isdisjoint((name, other))
+            if not is_aside and not self._are_repeated(part, self._parts[other]):
                 self._join(name, other)
 
     def _are_repeated(self, one: _Part, other: _Part) -> bool:
@@ -255,15 +264,99 @@ class _Links:
 
     def _is_turn(self, part: _Part, text: str) -> bool:
         """Say whether instructions quote a part's question, which no model had put, beside it."""
+        return _core(part.question) in text and self._is_put(part)
+
+    def _is_put(self, part: _Part) -> bool:
+        """Say whether no model had said a part's question."""
         question = _core(part.question)
-        return question in text and not any(question in said for said in self._trace.said)
+        return not any(question in said for said in self._trace.said)
+
+    def _join_asides(self) -> Mapping[_Name, _Name]:
+        """Join calls that sum up, title or carry on a chat with the last turn that they retell.
+
+        They are known by what comes later: a turn reads what they say in place of the turn that
+        they retell, or has that in its chat and nothing of theirs. Calls of their form are the
+        same. What they say makes no run of two turns.
+        """
+        chats: dict[str, set[_Name]] = {}  # what was said before a question → who was asked that
+        for call in self._trace.calls:
+            for message in self._trace.told_to(call)[:-1]:
+                if message.role not in told.USERS:
+                    chats.setdefault(message.text.strip(), set()).add(self._inside.get(call["id"]))
+        retold = dict[_Name, list[_Name]]()
+        alike: dict[tuple[str, ...], list[_Name]] = {}
+        for name, part in self._parts.items():
+            if not part.is_whole and (turns := self._retold(part)):
+                retold[name] = turns
+                alike.setdefault(self._form(part, self._parts[turns[-1]]), []).append(name)
+        asides = dict[_Name, _Name]()
+        for names in alike.values():
+            is_usual = len({retold[name][-1] for name in names}) > 1
+            for name in names:
+                asked = self._trace.told_to(self._parts[name].span)[-1].text
+                answers = [a.strip() for turn in retold[name] for a in self._parts[turn].answers]
+                is_passed = chats.keys().isdisjoint(map(str.strip, self._parts[name].answers))
+                is_passed &= any(chats.get(text, set()).difference(names) for text in answers)
+                is_passed &= is_usual or any(text in asked for text in answers)
+                if self._is_memory(name, names, retold[name], is_passed=is_passed):
+                    asides |= {aside: retold[aside][-1] for aside in names}
+        for name, turn in asides.items():
+            self._join(turn, name)
+        return asides
+
+    def _retold(self, part: _Part) -> list[_Name]:
+        """Return the turns of which a call has read question and answer, as these ended."""
+        said, asked = set[_Name](), set[_Name]()
+        for message in self._trace.told_to(part.span):
+            if message.text not in self._told:
+                owners = self._said.owners(message.text), self._asked.owners(message.text, _START)
+                self._told[message.text] = owners
+            said |= self._told[message.text][0]
+            asked |= self._told[message.text][1]
+        turns = [name for name in said & asked if self._is_put(self._parts[name])]
+        turns = [name for name in turns if self._parts[name].span["end"] <= part.span["start"]]
+        return sorted(turns, key=lambda name: (self._parts[name].span["end"], str(name)))
+
+    def _form(self, part: _Part, turn: _Part) -> tuple[str, str, str]:
+        """Return what is alike in calls of one kind: name, and how instructions and task begin."""
+        *before, asked = (message.text for message in self._trace.told_to(part.span))
+        quoted = [asked.find(text) for text in (_core(turn.question), *turn.answers)]
+        end = min((at for at in quoted if at >= 0), default=_LEAST)
+        return str(part.span["name"]), "".join(before[:1])[:_LEAST], asked[: min(end, _LEAST)]
+
+    def _is_memory(
+        self, name: _Name, names: Sequence[_Name], turns: Sequence[_Name], *, is_passed: bool
+    ) -> bool:
+        """Say whether a question that no model put is asked with what a call says of turns.
+
+        Without it, one that later turns pass by (``is_passed``) is no memory, but as much aside;
+        unless what it says is what is asked.
+        """
+        readers = self._readers_of(name)
+        questions = {reader: _core(self._parts[reader].question) for reader in readers}
+        if not set(questions.values()).isdisjoint(map(str.strip, self._parts[name].answers)):
+            return False
+        return is_passed or any(
+            not any(text in asked or asked in text for text in self._trace.said)
+            and not any(_are_alike(asked, self._parts[turn].question) for turn in turns)
+            for reader, asked in questions.items()
+            if reader not in {*names, *self._readers_of(turns[-1])}
+        )
+
+    def _readers_of(self, name: _Name) -> set[_Name]:
+        """Return the parts that were given what one said, but as turns of a chat."""
+        gifts = (self._gifts.get(said, {}) for said in _said_in(self._parts[name].answers))
+        return {self._inside[span["id"]] for read_by in gifts for span in read_by.get(name, ())}
 
     def _join_readers(self, read_by: Mapping[_Name, Sequence[Span]]) -> None:
         """Join those that said a text with all who read it, each with the closest if several did.
 
         What several runs say, such as "I do not know", makes no run of them.
         """
-        for name, spans in read_by.items():
+        for name, read in read_by.items():
+            spans = [span for span in read if self._inside[span["id"]] not in self.asides]
+            if name in self.asides or not spans:
+                continue
             closest = [max(spans, key=lambda span: self._closeness(name, span))]
             for span in spans if len(read_by) == 1 else closest:
                 self._join(self._inside[span["id"]], name)
@@ -285,6 +378,14 @@ class _Links:
             is_run = is_run or any(said in p.answers and not p.is_whole for p in parts)
             for name in names if is_run else ():
                 self._join(names[0], name)
+
+
+def _said_in(answers: Iterable[str]) -> Iterator[str]:
+    """Yield answers, and the texts in those that are JSON, such as facts to remember."""
+    for answer in answers:
+        yield answer
+        if isinstance(value := told.parse_json(answer), dict | list):
+            yield from (text for text in told.strings_in(value) if len(text.encode()) >= _LEAST)
 
 
 def _bare_name(span: Span) -> str:

@@ -75,6 +75,12 @@ def said_by(span: Span) -> str:
     return next(filter(None, map(text_said, given)), "")
 
 
+def is_score(span: Span) -> bool:
+    """Say whether a span gave back a score, as functions that judge do."""
+    given = output_of(span)
+    return isinstance(given, dict) and isinstance(given.get("score"), int | float)
+
+
 def _given(span: Span, *, read: bool) -> Iterator[Any]:
     """Yield what a span says of its input or output, under each of the names that it has it."""
     said = _said(span, "input" if read else "output")
@@ -498,7 +504,7 @@ NAMES: Final = {
         "answer": "raw answer output response result text content generation messages replies "
         "outputs value",
         "list": "documents outputs output passages contexts results result chunks nodes context",
-        "context": "context contexts documents passages docs",
+        "context": "context contexts documents passages docs input_documents",
         "chat": "messages contents input inputs prompt kwargs",
         "reply": "choices generations tool_calls message messages parts",
         "part": "content blocks",

@@ -122,11 +122,16 @@ class Trace:
                 said.setdefault(message.text, call["end"])
         return said
 
+    def told_to(self, call: Span) -> list[TracedMessage]:
+        """Return what a call read up to its question, which is the last; all if there is none."""
+        read = self.messages(call, read=True)
+        users = [n for n, m in enumerate(read) if m.role in told.USERS and m.text not in self.said]
+        return read[: users[-1] + 1] if users else read
+
     def news(self, span: Span) -> list[TracedMessage]:
         """Return the instructions in a chat that a span was given, and its last turn."""
-        read = self.messages(span, read=True)
-        users = [n for n, m in enumerate(read) if m.role in told.USERS and m.text not in self.said]
-        first = users[-1] if users else 0
+        read, told_to = self.messages(span, read=True), self.told_to(span)
+        first = len(told_to) - 1 if told_to and told_to[-1].role in told.USERS else 0
         return [m for n, m in enumerate(read) if n >= first or m.role not in _TURNS]
 
     def said_inside(self) -> dict[Any, list[str]]:
@@ -223,7 +228,7 @@ class Trace:
                 or (
                     inside[span["id"]] == 1 < len(self.calls)
                     and span["id"] not in searching
-                    and _ASIDE.search(str(span["name"])) is not None
+                    and (told.is_score(span) or _ASIDE.search(str(span["name"])) is not None)
                 )
             )
         )
@@ -247,8 +252,15 @@ class Trace:
         """Return the spans around one, the outermost first, and it itself."""
         return path_to(span, self._by_id)[::-1]
 
-    def answer(self) -> str | None:
-        """Return the text that the run gave back, or that the last answering model said."""
+    @cached_property
+    def _last(self) -> list[Span]:
+        """The call that answered in the end: that said what the run gave back, or the last one."""
+        given = self._given_back() or ""
+        own = [c for c in self.answering if any(m.text == given for m in replies_of(c))]
+        return (own or self.answering)[-1:]
+
+    def _given_back(self) -> str | None:
+        """Return the text that the run gave back, of what models said."""
         for root in sorted(self._roots, key=itemgetter("end"), reverse=True):
             # A call among others is no run around them, and a guard's or a title is no answer.
             if self._is(root, "model") or (self._aside[root["id"]] and len(self._roots) > 1):
@@ -256,6 +268,12 @@ class Trace:
             for given in (text_said(_first(root, "result")), told.said_by(root)):
                 if given and any(given in text or text in given for text in self.said):
                     return given
+        return None
+
+    def answer(self) -> str | None:
+        """Return the text that the run gave back, or that the last answering model said."""
+        if given := self._given_back():
+            return given
         said = [message.text for span in self.answering for message in replies_of(span)]
         if not said and any(self._is(span, "model") for span in self.spans):
             said = list(filter(None, (text_said(_first(r, "result")) for r in self._roots)))
@@ -282,7 +300,7 @@ class Trace:
         """
         spans = [s for s in self.order if self._is(s, kind) and not self._aside[s["id"]]]
         if kind == "model":
-            spans = [*self.answering[-1:], *self.answering]
+            spans = [*self._last, *self.answering]
             spans += [call for call in self.calls if self._tells_task_apart(call)]
         for span in spans:
             if kind != "model" and self._answers_a_part(span):
@@ -299,9 +317,9 @@ class Trace:
 
         That call reads what was answered to parts of its own question, which no model had said.
         """
-        if (said := told.said_by(span)) not in self.said or not self.answering:
+        if (said := told.said_by(span)) not in self.said or not self._last:
             return False
-        last = self.answering[-1]
+        last = self._last[0]
         asked = parts_of(self.asked_in(last)).question or self.asked_in(last)
         is_own = not any(text in asked for text in self.said)
         return is_own and any(said in message.text for message in self.messages(last, read=True))
@@ -331,7 +349,8 @@ class Trace:
         alone = (span for span in self.heard if not span.get("is_shared"))
         own = [text for span in alone for text in told.documents_of(span)]
         for span in sorted(self.heard, key=itemgetter("start")):
-            found = [(text, span["end"]) for text in told.documents_of(span)]
+            was_said = span.get("said", ())  # in other runs
+            found = [(t, span["end"]) for t in told.documents_of(span) if t not in was_said]
             if span.get("is_shared"):  # with other runs: of those that this run's prompts repeat
                 read = [m.text for call in self.calls for m in self.messages(call, read=True)]
                 used = [(text, at) for text, at in found if any(text in prompt for prompt in read)]

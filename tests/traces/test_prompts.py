@@ -94,6 +94,8 @@ FAQ = f"Opening hours\n{PAIRS}"
         (f"Q: Where?\nA: In Bern.\n\nContext:\n{FAQ}\n\nQuestion: {ASKED}", (FAQ,)),
         (f"Context:\n{PAIRS}\n\nQ: {ASKED}\nA:", (PAIRS,)),
         (f"Context: {ONE}\nQ: Which?\nA: Eiffel's.\n\nQ: {ASKED}\nA:", (ONE,)),
+        (f"【参考資料】\n{ONE}\n【質問】\n{ASKED}", (ONE,)),
+        (f"检索结果:\n{ONE}\n\n问题: {ASKED}", (ONE,)),
     ],
 )
 def test_questions_and_answers_of_a_context_do_not_end_it(

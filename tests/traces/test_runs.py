@@ -74,7 +74,7 @@ def asked(number: int, question: str, at: tuple[int, int], inside: str = "all") 
     return call(f"llm{number}", inside, at, ("user", question), wrote=SAID[question])
 
 
-def search(number: int, at: tuple[int, int], found: str, **more: Any) -> dict[str, Any]:
+def search(number: int | str, at: tuple[int, int], found: str, **more: Any) -> dict[str, Any]:
     return row(f"search{number}", "all", at, kind="RETRIEVER", found=[found], **more)
 
 
@@ -103,6 +103,9 @@ CHUNKS = ("Chunk 1 of the report says a thing.", "Chunk 2 of it says another.")
 DRAFTS = ("A first note on the report.", "A second note on the report.")
 PARTS = ("What is its first part?", "What is its second part?")
 PART_ANSWERS = ("Its first part is the nave.", "Its second part is the spire.")
+NOTED = ("", "利用者は完成年を尋ね、1989年と案内された。", "利用者は完成年と設計者を尋ねた。")
+FACTS = ("Wants to know when it was built", "Is interested in who designed it")
+SUGGESTED = ("1. Who paid?\n2. Is it open?", "1. 費用は?\n2. 見学できる?", "1. 橋はある?\n2. 駅は?")
 HYPOTHETICAL = "It may be very old, perhaps from 1850."
 TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
     "side by side": (
@@ -739,6 +742,189 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
             ),
         ],
         [item(BUILT, *CHUNKS)],
+    ),
+    "turns with a memory that a model keeps in another language": (
+        [
+            ALL,
+            *[
+                span
+                for n, question in enumerate(SAID)
+                for span in (
+                    search(n, (10 * n, 10 * n + 1), FOUND[question], asked=question),
+                    call(
+                        f"llm{n}",
+                        "all",
+                        (10 * n + 2, 10 * n + 3),
+                        ("system", f"あなたは案内係です。{NOTED[n]}"),
+                        ("user", f"資料:\n[1] {FOUND[question]}\n\n質問: {question}"),
+                        wrote=SAID[question],
+                    ),
+                    call(
+                        f"memo{n}",
+                        "all",
+                        (10 * n + 4, 10 * n + 5),
+                        ("system", "以下のやり取りを短くまとめてください。"),
+                        ("user", f"利用者: {question}\n案内係: {SAID[question]}"),
+                        wrote=(*NOTED[1:], "利用者は三つのことを尋ねた。")[n],
+                    ),
+                )
+            ],
+        ],
+        [ONE, TWO, THREE],
+    ),
+    "turns with facts that a model wrote down and a search brings back": (
+        [
+            ALL,
+            *[
+                span
+                for n, question in enumerate(SAID)
+                for span in (
+                    search(f"{n}a", (10 * n, 10 * n + 1), FOUND[question], asked=question),
+                    row(
+                        f"memories{n}",
+                        "all",
+                        (10 * n, 10 * n + 1),
+                        kind="RETRIEVER",
+                        asked=question,
+                        found=FACTS[:n],
+                    ),
+                    call(
+                        f"llm{n}",
+                        "all",
+                        (10 * n + 2, 10 * n + 3),
+                        ("system", "Memories:\n- " + "\n- ".join((*FACTS[:n], FOUND[question]))),
+                        ("user", question),
+                        wrote=SAID[question],
+                    ),
+                    *[
+                        call(
+                            f"facts{n}",
+                            "all",
+                            (10 * n + 4, 10 * n + 5),
+                            ("system", "Extract facts."),
+                            ("user", f"Input:\nuser: {question}\nassistant: {SAID[question]}"),
+                            wrote=json.dumps({"facts": [fact]}),
+                        )
+                        for fact in FACTS[n : n + 1]
+                    ],
+                )
+            ],
+        ],
+        [ONE, TWO, THREE],
+    ),
+    "calls that title a chat and suggest more in it, which no turn has before it": (
+        [
+            ALL,
+            *[
+                span
+                for n, question in enumerate(SAID)
+                for chat in [
+                    [
+                        message
+                        for earlier in list(SAID)[:n]
+                        for message in (("user", earlier), ("assistant", SAID[earlier]))
+                    ]
+                ]
+                for span in (
+                    call(
+                        f"llm{n}",
+                        "all",
+                        (10 * n, 10 * n + 1),
+                        *chat,
+                        ("user", question),
+                        wrote=SAID[question],
+                    ),
+                    *[
+                        call(
+                            "title",
+                            "all",
+                            (2, 3),
+                            ("user", f"題名を付けてください: {question} {SAID[question]}"),
+                            wrote="完成の年について",
+                        )
+                        for _ in SUGGESTED[n:1]
+                    ],
+                    call(
+                        f"more{n}",
+                        "all",
+                        (10 * n + 4, 10 * n + 5),
+                        *chat,
+                        ("user", question),
+                        ("assistant", SAID[question]),
+                        ("user", "次に尋ねそうな質問を挙げてください。"),
+                        wrote=SUGGESTED[n],
+                    ),
+                )
+            ],
+        ],
+        [item(question) for question in SAID],
+    ),
+    "questions behind the same first turn, none of which goes on": (
+        [
+            ALL,
+            asked(1, BUILT, (1, 2)),
+            *[
+                call(
+                    f"llm{n}",
+                    "all",
+                    (10 * n, 10 * n + 1),
+                    ("user", BUILT),
+                    ("assistant", SAID[BUILT]),
+                    ("user", question),
+                    wrote=SAID[question],
+                )
+                for n, question in enumerate((DESIGNED, OPENED), 2)
+            ],
+        ],
+        [item(BUILT), item(DESIGNED), item(OPENED)],
+    ),
+    "a graph that sums up its chat behind the answer": (
+        [
+            row(
+                "graph",
+                asked=json.dumps({"messages": [{"type": "human", "content": BUILT}]}),
+                answered=json.dumps({"messages": [{"type": "ai", "content": SAID[BUILT]}]}),
+            ),
+            asked(1, BUILT, (1, 2), "graph"),
+            call(
+                "llm2",
+                "graph",
+                (3, 4),
+                ("user", BUILT),
+                ("assistant", SAID[BUILT]),
+                ("user", "上の会話を要約してください。"),
+                wrote=NOTED[1],
+            ),
+        ],
+        [item(BUILT)],
+    ),
+    "samples with a function that gives a score": (
+        [
+            ALL,
+            *[
+                span
+                for n, question in enumerate((BUILT, DESIGNED))
+                for span in (
+                    row(f"sample{n}", "all", (20 * n, 20 * n + 19)),
+                    *rag(n, f"sample{n}", question, (20 * n + 1, 20 * n + 9)),
+                    row(
+                        f"correctness{n}",
+                        f"sample{n}",
+                        (20 * n + 10, 20 * n + 18),
+                        asked=json.dumps({"input": question, "output": SAID[question]}),
+                        answered=json.dumps({"score": 1}),
+                    ),
+                    call(
+                        f"llm{n}b",
+                        f"correctness{n}",
+                        (20 * n + 11, 20 * n + 12),
+                        ("user", f"Is this right? [Question]: {question}\n{SAID[question]}"),
+                        wrote="correct",
+                    ),
+                )
+            ],
+        ],
+        [ONE, TWO],
     ),
 }
 
