@@ -18,7 +18,8 @@ from spanlab.data.import_files_panel import RECIPE, ImportChoice, layout_of, sho
 from spanlab.data.importing import ImportOptions
 from spanlab.data.pull_panel import ask_traces
 from spanlab.detection.options_form import ask
-from spanlab.formats.columns import BATCH_ID, FIELDS
+from spanlab.formats.columns import BATCH_ID
+from spanlab.formats.guess import FIELDS
 from spanlab.formats.known.tabular import RecordLayout
 from spanlab.formats.read_options import checked_recipe
 from spanlab.formats.registry import formats
@@ -272,7 +273,8 @@ def _ask_columns(layout: RecordLayout) -> Mapping[str, str] | None:
     columns: dict[str, str] = {}
     boxes = st.columns(_BESIDE)
     for index, field in enumerate(FIELDS):
-        unsaid = f"{guesses[field]} (by its name)" if field in guesses else "—"
+        why = guesses.why.get(field, "by its name")
+        unsaid = f"{guesses[field]} ({why})" if field in guesses else "—"
         column = boxes[index % _BESIDE].selectbox(
             _FIELDS.get(field, field),
             [unsaid, *layout.columns],

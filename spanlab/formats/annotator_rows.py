@@ -20,8 +20,9 @@ from typing import Any, Final, NamedTuple
 from pydantic_core import to_json
 
 from spanlab.base.errors import InputError
-from spanlab.formats.columns import columns_of, map_columns, value_at, words_of
+from spanlab.formats.columns import columns_of, value_at, words_of
 from spanlab.formats.files import FileRow, InputFile
+from spanlab.formats.guess import guess
 from spanlab.formats.judged_parts import JudgedParts, judged_parts_in, judged_rows
 from spanlab.formats.reader import is_missing, text_of
 from spanlab.formats.verdict_columns import Rules, annotator_kind, verdict_columns
@@ -233,7 +234,7 @@ def annotator_rows_in(
         and all(isinstance(cells.get(name), str | int | float | None) for cells in samples)
     ]
     annotator = named[0] if named else ""
-    mapping = map_columns(columns_of(samples), user_columns, needed=None, samples=samples)
+    mapping = guess(columns_of(samples), samples, user_columns)
     is_placed = "spans" in mapping or "answer" not in mapping
     place = None if is_placed else _place_in(samples, mapping, is_said_by=bool(annotator))
     parts = None if place or "spans" in mapping else _parts_in(samples, mapping, annotator, rules)

@@ -110,7 +110,7 @@ def recipe_of(path: Path, options: ReadOptions | None = None) -> str:
     columns = {**layout.guesses, **(chosen.columns or {})}
     by_columns = chosen.model_copy(update={**said, "columns": columns})
     if _first_of(path, by_columns) == _first_of(path, chosen):
-        return as_toml({**said, "columns": columns})
+        return as_toml({**said, "columns": columns}, why=layout.guesses.why)
     remark = "Fields are told by their names: the file's records are put together or apart first."
     return as_toml(said, remark)
 

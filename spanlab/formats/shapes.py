@@ -25,8 +25,9 @@ from pydantic_core import from_json, to_json
 
 from spanlab.base.errors import InputError
 from spanlab.formats.chats import is_chat, pairs_apart, plain_chat
-from spanlab.formats.columns import map_columns, model_in, words_of
+from spanlab.formats.columns import model_in, words_of
 from spanlab.formats.files import FileRow, InputFile
+from spanlab.formats.guess import guess
 from spanlab.formats.reader import parse_list
 
 Row = Mapping[str, Any]
@@ -126,8 +127,8 @@ def _listed_in(value: Row) -> tuple[str, list[Row]]:
         if not (isinstance(parts, list) and parts and all(map(is_object, parts))):
             continue
         around = {k: v for k, v in value.items() if k != name}
-        inside = map_columns(list(parts[0]), None, needed=None)
-        own = map_columns(list(around), None, needed=None)
+        inside = guess(list(parts[0]))
+        own = guess(list(around))
         are_models = "model" in inside and _is_of_answers(name)
         is_asked = bool(_ASKED & (inside | (own if are_models else {})).keys())
         is_said = isinstance(parts[0].get(inside.get("answer", "")), str)  # DynamoDB's are objects
@@ -213,7 +214,7 @@ def _of_columns(value: Row) -> list[Row]:
     Raises:
         InputError: columns of ours differ in length. A single answer may have lists beside it.
     """
-    named = map_columns(list(value), None, needed=None)
+    named = guess(list(value))
     lists = {name: cells for name, cells in value.items() if isinstance(cells, list)}
     answers = lists.get(named.get("answer", ""), [])
     is_whole = "question" not in named and len(lists) == len(value)
@@ -291,7 +292,7 @@ def is_object(value: object) -> TypeGuard[Row]:
 
 def _names_answer(names: Iterable[str]) -> bool:
     """Say whether one of some names is an answer's."""
-    return "answer" in map_columns(sorted(names), None, needed=None)
+    return "answer" in guess(sorted(names))
 
 
 def apart(rows: Iterator[FileRow], file: InputFile) -> Iterator[FileRow]:

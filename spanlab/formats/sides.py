@@ -17,7 +17,8 @@ from typing import Any, Final, NamedTuple
 
 from spanlab.formats.cells import chat_in
 from spanlab.formats.chats import is_chat, is_user
-from spanlab.formats.columns import COMMON, PROVIDER, map_columns, model_in, words_of
+from spanlab.formats.columns import PROVIDER, model_in, words_of
+from spanlab.formats.guess import NAMES, guess
 
 _OPPOSITES: Final = (
     ("chosen", "rejected"),
@@ -31,7 +32,7 @@ _NUMBERED: Final = re.compile(r"(?<=[a-z])(?=\d+$)")
 _SIDE, _CHAT, _MODEL = "side", "messages", "model"
 _BY_MODEL: Final = "model answer"  # what is called by the models that said it
 _WEAK: Final = frozenset(("text", "result", "generated", "predicted", "choices message content"))
-_ANSWERS: Final = (*(name for name in COMMON["answer"] if name not in _WEAK), "")
+_ANSWERS: Final = (*(name for name in NAMES["answer"] if name not in _WEAK), "")
 _CHATS: Final = ("messages", "conversation", "conversations", "dialogue", "dialog", "chat")
 
 
@@ -73,7 +74,7 @@ class Sides(NamedTuple):
         if not self.answers:
             yield shared
             return
-        id_column = map_columns(tuple(shared), None, needed=None).get("id", "id")
+        id_column = guess(tuple(shared)).get("id", "id")
         models = [record.get(column) for column in self.answers.get(_MODEL, {}).values()]
         are_models = len(set(map(str, models))) == len(models) > 0
         for side in next(iter(self.answers.values())):
@@ -108,7 +109,7 @@ def sides_in(columns: Sequence[str]) -> Sides:
         if not answers or ("" in answers and marks not in _OPPOSITES):
             continue
         marked = {column for sides in grouped.values() for column in sides.values()}
-        plain = map_columns([c for c in columns if c not in marked], None, needed=None)
+        plain = guess([c for c in columns if c not in marked])
         if marks in _OPPOSITES or not {"answer", "messages"} & plain.keys():
             repeats = [column for column in columns if column == _CHAT]  # the chosen one again
             groups = {_named(base): grouped[base] for base in _first(grouped, answers)}
@@ -116,7 +117,7 @@ def sides_in(columns: Sequence[str]) -> Sides:
     passages = {
         base: tuple(sides.values())
         for base, sides in _grouped(columns, _NUMBERS).items()
-        if base in COMMON["passages"] and base not in map(words_of, columns)
+        if base in NAMES["passages"] and base not in map(words_of, columns)
     }
     return Sides({}, {_named(base): columns for base, columns in passages.items()})
 

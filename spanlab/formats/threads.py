@@ -16,8 +16,9 @@ from typing import Any, Final, NamedTuple
 from pydantic_core import to_json
 
 from spanlab.formats.chats import HOLDS, is_said_by_model, is_user, places_in, without_classes
-from spanlab.formats.columns import map_columns, words_of
+from spanlab.formats.columns import words_of
 from spanlab.formats.files import FileRow, InputFile
+from spanlab.formats.guess import guess
 from spanlab.formats.reader import parse_object
 from spanlab.output.figures import counted
 
@@ -120,7 +121,7 @@ def thread_in(samples: Iterable[Mapping[str, Any]]) -> Thread | None:
     if not both_speak or None in found or len(texts) < len(found):
         return None
     columns = tuple(first)
-    if map_columns(columns, None, needed=None).get("answer", places.text) not in texts:
+    if guess(columns).get("answer", places.text) not in texts:
         return None
     named = {words_of(column): column for column in reversed(columns)}
     own, parent, chat = (
@@ -165,7 +166,7 @@ def speakers_in(messages: Sequence[Mapping[str, Any]]) -> Speakers:
     """Return who speaks in messages that have names and no roles; nobody for other records."""
     speakers = [speaker_of(message) or ("user" if is_user(message) else "") for message in messages]
     names = list(dict.fromkeys(speakers))
-    fields = map_columns(tuple(messages[0]) if messages else (), None, needed=None)
+    fields = guess(tuple(messages[0]) if messages else ())
     texts = {fields[field] for field in ("question", "answer") if field in fields}
     means_other = len(texts) > 1 or not texts.issubset(HOLDS)
     if means_other or not all(speakers) or len(names) < 2:

@@ -23,6 +23,12 @@ def words_in(section: str, name: str) -> tuple[str, ...]:
     return tuple(word for entry in _table()[section][name].split(", ") for word in _said_by(entry))
 
 
+def ranks_in(section: str, name: str) -> dict[str, int]:
+    """Return the words of a list with the places of their entries, of which all words are alike."""
+    entries = enumerate(_table()[section][name].split(", "))
+    return {word: rank for rank, entry in reversed([*entries]) for word in _said_by(entry)}
+
+
 def all_words(section: str) -> dict[str, tuple[str, ...]]:
     """Return all lists of a section by their names."""
     return {name: words_in(section, name) for name in _table()[section]}

@@ -26,8 +26,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from spanlab.base.errors import InputError
 from spanlab.formats import reader
 from spanlab.formats.cells import passages_in, question_in, spans_in
-from spanlab.formats.columns import map_columns
 from spanlab.formats.files import FileRow
+from spanlab.formats.guess import guess
 from spanlab.formats.reader import FormatEntry, checked, text_of
 from spanlab.formats.verdict_columns import verdict_in
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Response, Span, Status
@@ -78,7 +78,7 @@ class ArgillaReader(reader.FormatReader):
 
     def _record(self, row: FileRow) -> Record:
         line = _ArgillaRecord.model_validate(_nested(row.value))
-        names = map_columns(tuple(line.fields), None, needed=None, samples=[line.fields])
+        names = guess(tuple(line.fields), [line.fields])
         field = names.get("answer") or next(iter(line.fields)) if line.fields else "fields"
         answer = text_of(line.fields.get(field)) or ""
         if not answer:

@@ -15,6 +15,7 @@ from typing import Any
 
 from spanlab.base.errors import InputError
 from spanlab.formats.files import InputFile
+from spanlab.formats.guess import Guess
 from spanlab.formats.known.analysis_table import CellsRow
 from spanlab.formats.known.tabular import CELL, TableReader
 from spanlab.formats.limits import too_large
@@ -45,7 +46,7 @@ class SchemaReader(TableReader):
         """Return the names of the columns that are read."""
         return [field.name for field in self._schema() if not holds_bytes(field.type)]
 
-    def _map(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    def _map(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> Guess:
         try:
             return super()._map(columns, samples)
         except InputError as error:

@@ -15,16 +15,10 @@ from spanlab.base.options import OptionModel, option
 from spanlab.formats.batches import BatchRequests, is_request
 from spanlab.formats.cells import is_said
 from spanlab.formats.chats import answers_in, is_chat, plain_chat
-from spanlab.formats.columns import (
-    BATCH_ID,
-    any_element,
-    columns_of,
-    is_given,
-    map_columns,
-    value_at,
-)
+from spanlab.formats.columns import BATCH_ID, any_element, columns_of, value_at
 from spanlab.formats.field_report import LEFT_OUT
 from spanlab.formats.files import FileRow, InputFile, begins_array
+from spanlab.formats.guess import guess, is_given
 from spanlab.formats.json_rows import (
     RecordList,
     first_objects,
@@ -165,8 +159,8 @@ class JsonReader(MappedReader):
         whole = self._file.load()
         given = _without_lists(whole) if isinstance(whole, dict) else {}
         beside = {name: value for name, value in given.items() if value}
-        ours = map_columns(tuple(beside), None, needed=None, samples=[beside])
-        own = map_columns(columns_of(self._list.first), None, needed=None, samples=self._list.first)
+        ours = guess(tuple(beside), [beside])
+        own = guess(columns_of(self._list.first), self._list.first)
         names = {ours[f] for f in _SHARED if f in ours and own.keys().isdisjoint((f, "messages"))}
         return {name: beside[name] for name in names}
 
@@ -233,7 +227,7 @@ class JsonReader(MappedReader):
     @cached_property
     def _lists(self) -> Sequence[RecordList]:
         lists = record_lists(self._file) if self._is_single else ()
-        beside = map_columns(tuple(names_in(self._file)), None, needed=None) if lists else {}
+        beside = guess(tuple(names_in(self._file))) if lists else {}
         is_asked = not {"question", "messages", "reference"}.isdisjoint(beside)
         # What was found for a question has no answers to it.
         kept = [
@@ -307,7 +301,7 @@ def _without_lists(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def _fields(columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> int:
     """Return how many of question, answer and passages records have; 0 without an answer."""
-    mapping = map_columns(columns, None, needed=None, samples=samples)
+    mapping = guess(columns, samples)
     filled = {
         field
         for field, column in mapping.items()

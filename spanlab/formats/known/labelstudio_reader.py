@@ -26,8 +26,8 @@ from spanlab.base.errors import InputError
 from spanlab.doors import Export
 from spanlab.formats import reader
 from spanlab.formats.cells import passages_in
-from spanlab.formats.columns import map_columns
 from spanlab.formats.files import FileRow, InputFile
+from spanlab.formats.guess import guess
 from spanlab.formats.json_rows import names_in_first
 from spanlab.formats.known.csv_table import CsvReader
 from spanlab.formats.known.jsonl import is_citation
@@ -331,8 +331,8 @@ def _item(task: ExportedTask, field: str, row: FileRow, options: ReadOptions) ->
         )
     other_fields = [key for key in task.data if key not in (field, OWN, SHOWN)]
     mapping = {name: key for name, key in (options.columns or {}).items() if name != "answer"}
-    names = map_columns(other_fields, mapping, needed=None)
-    names = {name: column for name, column in names.items() if name in _OF_ITEM}
+    guessed = guess(other_fields, said=mapping)
+    names = {name: column for name, column in guessed.items() if name in _OF_ITEM}
     data = {name: task.data[column] for name, column in names.items()}
     meta = data_meta if isinstance(data_meta := task.data.get("meta"), dict) else {}
     cited = task.data.get("citations")
@@ -426,8 +426,8 @@ def _labelled_field(survey: _Survey, options: ReadOptions, file: InputFile) -> s
             return candidates[0]
     _, texts, fitting = survey.candidates()
     try:
-        return map_columns(fitting or texts, None)["answer"]
-    except InputError:
+        return guess(fitting or texts)["answer"]
+    except KeyError:
         raise _no_text(file, survey.data, "one text, or a mapping answer=FIELD") from None
 
 

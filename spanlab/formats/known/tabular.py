@@ -44,14 +44,7 @@ from spanlab.formats.cells import (
 )
 from spanlab.formats.chats import SAYS, answers_in, is_chat
 from spanlab.formats.citations import said_citations
-from spanlab.formats.columns import (
-    columns_of,
-    map_columns,
-    model_in,
-    unread_marks,
-    value_at,
-    without,
-)
+from spanlab.formats.columns import columns_of, model_in, value_at, without
 from spanlab.formats.feedback import (
     FeedbackCounts,
     Votes,
@@ -63,6 +56,7 @@ from spanlab.formats.feedback import (
     votes_in,
 )
 from spanlab.formats.files import FileRow, InputFile
+from spanlab.formats.guess import Guess, guess, unread_marks
 from spanlab.formats.judged_parts import JudgedParts, is_answer_in_parts, judged_parts_in
 from spanlab.formats.known.analysis_table import (
     CellsRow,
@@ -126,7 +120,7 @@ class RecordLayout(NamedTuple):
     """
 
     columns: tuple[str, ...] = ()
-    guesses: Mapping[str, str] = {}
+    guesses: Guess = Guess()
     samples: tuple[Mapping[str, Any], ...] = ()
     lists: tuple[str, ...] = ()
     options: tuple[Option, ...] = ()
@@ -143,7 +137,7 @@ class MappedReader(reader.FormatReader):
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
         self._stem = PurePath(file.name).name.split(".")[0]
-        self._mapping: dict[str, str] = {}
+        self._mapping = Guess()
         self._rules = rules_in(options.hallucinated_if)
         self._verdicts = VerdictColumns()
         self._parts: JudgedParts | None = None
@@ -267,9 +261,7 @@ class MappedReader(reader.FormatReader):
     def layout(self) -> RecordLayout:
         """Return what the records look like; without columns if there are none."""
         columns, samples = self.columns(), self._samples
-        return RecordLayout(
-            columns, map_columns(columns, None, needed=None, samples=samples), samples
-        )
+        return RecordLayout(columns, guess(columns, samples), samples)
 
     def rows(self) -> Iterator[FileRow]:
         """Yield the records, each as often as it has turns that are wanted.
@@ -304,7 +296,11 @@ class MappedReader(reader.FormatReader):
         recipe = {} if self._options.columns else known_for(self.columns())
         if recipe:
             self._options.on_warning(f"{self._file.name}: read by the recipe of {recipe['title']}")
-        remarks = [self._unread_parts, *(votes.unclear for votes in self._votes)]
+        remarks = [
+            *self._mapping.told(),
+            self._unread_parts,
+            *(votes.unclear for votes in self._votes),
+        ]
         remarks += self._parts.told() if self._parts else ()
         remarks += [rule.told() for of_one in (self._rules or {}).values() for rule in of_one]
         for told in filter(None, (*self._verdicts.told(), *self._fed_back.told(), *remarks)):
@@ -527,7 +523,7 @@ class MappedReader(reader.FormatReader):
         elif not (self.judgements or not samples or is_own(samples[0]) or is_table(samples[0])):
             taken: Mapping[str, str] = {"spans": ""}
             with suppress(InputError):  # which is said when the columns are mapped
-                taken = map_columns(columns, self._options.columns, needed=None, samples=samples)
+                taken = guess(columns, samples, self._options.columns)
             try:
                 if "spans" not in taken:
                     found = judged_parts_in(samples, taken.values(), self._rules)
@@ -547,7 +543,7 @@ class MappedReader(reader.FormatReader):
         if self._options.columns or not samples:
             return
         talks = [samples]
-        are_answers = "answer" in map_columns(tuple(samples[0]), None, needed=None)
+        are_answers = "answer" in guess(tuple(samples[0]))
         if not are_answers:
             talks += [part for part in samples[0].values() if _are_objects(part)]
         for names, is_talk in map(speakers_in, talks):
@@ -566,14 +562,15 @@ class MappedReader(reader.FormatReader):
                     f"speakers of a chat: {named}; --speaker NAME says who of them is the model"
                 )
 
-    def _map(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    def _map(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> Guess:
         try:
             in_parts = self._parts is not None and is_answer_in_parts(self._parts.texts)
-            needed = None if in_parts else "answer"
             if self._parts:
                 inside = f"{self._parts.texts}."
                 columns = [column for column in columns if not column.startswith(inside)]
-            names = map_columns(columns, self._options.columns, needed=needed, samples=samples)
+            names = guess(columns, samples, self._options.columns)
+            if not in_parts:
+                names.check_answer(columns, samples)
             if self._parts and in_parts and "messages" not in names:
                 names.setdefault("answer", self._parts.texts)
             return names

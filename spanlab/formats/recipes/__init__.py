@@ -81,8 +81,11 @@ def recipe_in(content: bytes, name: str) -> dict[str, Any]:
     return {name: value for name, value in recipe.items() if name in PARTS}
 
 
-def as_toml(options: Mapping[str, Any], remark: str = "") -> str:
-    """Return options as a recipe, with a remark above."""
+def as_toml(
+    options: Mapping[str, Any], remark: str = "", why: Mapping[str, str] | None = None
+) -> str:
+    """Return options as a recipe, with a remark above, and behind columns why they were guessed."""
+    behind = {field: f"  # {told}" for field, told in (why or {}).items()}
     lines = [f"# {remark}"] if remark else []
     lines += [
         f"{name} = {_value(options[name])}"
@@ -91,7 +94,8 @@ def as_toml(options: Mapping[str, Any], remark: str = "") -> str:
     ]
     if columns := options.get("columns"):
         lines += [""] * bool(lines) + ["[columns]"]
-        lines += [f"{field} = {_value(column)}" for field, column in columns.items()]
+        named = columns.items()
+        lines += [f"{field} = {_value(column)}{behind.get(field, '')}" for field, column in named]
     return "\n".join(lines) + "\n"
 
 

@@ -24,8 +24,8 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
 from spanlab.base.errors import InputError
-from spanlab.formats.columns import map_columns
 from spanlab.formats.files import FileRow
+from spanlab.formats.guess import guess
 from spanlab.formats.reader import FormatEntry, FormatReader, checked
 from spanlab.schema import Item, Passage, Record
 
@@ -86,7 +86,7 @@ class MultihopReader(FormatReader):
     def recognises(cls, record: Mapping[str, object]) -> bool:
         """Say whether a record is a question that no model has answered yet."""
         beside = [name for name in record if name not in _QuestionLine.model_fields]
-        is_answered = "answer" in map_columns(beside, None, needed=None)
+        is_answered = "answer" in guess(beside)
         return super().recognises(record) and not is_answered
 
     def _record(self, row: FileRow) -> Record:
