@@ -57,12 +57,9 @@ def test_verdicts_that_only_the_prediction_uses_are_wrong_but_no_class() -> None
 def test_macro_f1_of_all_verdicts_is_that_of_scikit_learn() -> None:
     """All gold verdicts are one; a system that errs in a fifth has an F1 of .889 on that one."""
     pairs = [("supported", "supported")] * 8 + [("supported", "refuted")] * 2
-    from sklearn.metrics import f1_score  # each worker would take a second to collect it
-
     report = score_claims(claims(*pairs))
     assert report.macro_f1.mean == pytest.approx(8 / 9)
-    gold, predicted = zip(*pairs, strict=True)
-    expected = f1_score(gold, predicted, average="macro", zero_division=0)
+    expected = (8 / 9 + 0) / 2  # f1_score(…, average="macro", zero_division=0)
     assert report.macro_f1_all.mean == pytest.approx(expected)
     assert report.macro_f1_all.low <= expected <= report.macro_f1_all.high
 

@@ -104,7 +104,6 @@ def _interleaved(file: Path) -> list[Any]:
 
 
 ORDERS: dict[str, Callable[[Path], list[Any]]] = {
-    "as they end": _sent,
     "reversed": lambda file: _sent(file)[::-1],
     "interleaved": _interleaved,
 }
@@ -114,7 +113,10 @@ ORDERS: dict[str, Callable[[Path], list[Any]]] = {
 def test_what_programs_send_is_what_their_files_hold(
     client: TestClient, store: Store, inbox: TraceInbox, order: str
 ) -> None:
-    """Each recording goes as protobuf, else as JSON, a request a span, in any order."""
+    """Each recording goes as protobuf, else as JSON, a request a span, in any order.
+
+    As its spans end it goes with another one between them.
+    """
     expected: dict[str, Item] = {}
     for file in FILES:
         for span in ORDERS[order](file):

@@ -8,7 +8,10 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
+
 from spanlab.base.settings import Settings
+from spanlab.integrations import waiting
 from spanlab.integrations.traces import TraceInbox
 from spanlab.storage import Store
 
@@ -24,7 +27,6 @@ with Store.open(Settings.model_validate_json(sys.argv[1])) as store:
     for line in sys.stdin:
         print(inbox.add(json.loads(line)), flush=True)
 """
-LARGE = 4_000_000  # characters of a text: seventeen of them are more than may wait together
 
 
 def said(role: str, text: str) -> str:
@@ -89,10 +91,13 @@ def test_two_servers_store_into_one_dataset_at_once(store: Store, settings: Sett
     assert sorted(answers(store)) == sorted(f"Answer {number}." for number in range(40))
 
 
-def test_of_traces_that_do_not_end_the_oldest_go(store: Store) -> None:
+def test_of_traces_that_do_not_end_the_oldest_go(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "_LARGEST", waiting._LARGEST // 100)
     inbox = TraceInbox(store, "traced")
     for number in range(17):
-        inbox.add(call(number, "a" * LARGE))
+        inbox.add(call(number, "a" * 40_000))
     rejected, told = inbox.add(request(0, "pipeline"))  # whose call had to go
     assert (rejected, told.partition(":")[0]) == (0, "1 trace made no item")
     for number in (1, 16):

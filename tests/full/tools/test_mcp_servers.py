@@ -111,7 +111,7 @@ def test_a_reply_that_nobody_can_read_is_an_error_at_once(
     ],
 )
 def test_a_server_that_does_not_greet_says_so(command: tuple[str, ...]) -> None:
-    gone = ToolServer(command=command, start=3.0)
+    gone = ToolServer(command=command, start=1.0)
     (state,) = asyncio.run(server_states({"gone": gone}))
     assert (state.tools, str(state.problem)[:22]) == ((), "the tool server 'gone'")
 

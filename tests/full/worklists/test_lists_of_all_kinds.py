@@ -175,7 +175,10 @@ class _Campaign:
 def test_an_item_is_once_in_a_list_and_all_that_is_assigned_is_reached(
     store: Store, plan: str, checks: str
 ) -> None:
-    for measured, leaves, released in product([False, True], repeat=3):
+    # Half of the combinations, in which each two meet; with the next plan or checks the others.
+    half = ([*PLANS].index(plan) + [*CHECKS].index(checks)) % 2
+    for measured, leaves in product([False, True], repeat=2):
+        released = (measured + leaves + half) % 2 == 1
         chance = Random(f"{plan} {checks} {measured} {leaves} {released}")
         campaign = _Campaign(store, {**PLANS[plan], "known": CHECKS[checks]}, chance)
         if "test" in checks:
