@@ -26,6 +26,8 @@ _CONTROLS: Final = re.compile(
 )
 _CUT: Final = r"\.{2,}|…|\*{2,}|•{2,}"  # what stands for the rest
 _ENCODED: Final = re.compile("%[0-9A-F]{2}")
+_TEMPLATED: Final = {ord(c): f"&#x{ord(c):X};" for c in "/`="}  # by Handlebars and Mustache
+_IN_SCRIPTS: Final = {ord(c): f"\\u{ord(c):04x}" for c in "&<>"}  # JSON of Go
 _NOBODY: Final = -1  # a level below all that handlers take
 # They log what servers, tools and files say, in its own words and as often as it comes.
 _LIBRARIES: Final = frozenset(
@@ -53,7 +55,23 @@ def remember(secret: str) -> None:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    yield secret
+    for text in (secret, *_packed(secret)):
+        yield text
+        for encoded in (quote(text, safe=""), quote(text), quote_plus(text)):
+            yield from (encoded, _ENCODED.sub(lambda code: code[0].lower(), encoded))
+            yield quote(encoded, safe="")  # by a proxy that encodes it once more
+        escaped = html.escape(text)
+        yield from (escaped, html.escape(text, quote=False), escaped.replace("&#x27;", "&#39;"))
+        yield escaped.replace("&quot;", "&#34;").replace("&#x27;", "&#39;")  # as Go writes it
+        yield escaped.replace("&#x27;", "&#39;").translate(_TEMPLATED)
+        for number in ("&#{};", "&#x{:x};", "&#x{:X};"):
+            yield "".join(c if c.isalnum() else number.format(ord(c)) for c in text)
+        quoted = json.dumps(text)[1:-1]
+        yield from (quoted, quoted.replace("/", "\\/"), quoted.translate(_IN_SCRIPTS))
+
+
+def _packed(secret: str) -> Iterator[str]:
+    """Yield a secret in base64, also within the header of a name and password."""
     packed = secret.encode()
     for encode in (b64encode, urlsafe_b64encode):
         whole = encode(packed).decode()
@@ -63,11 +81,6 @@ def _forms(secret: str) -> Iterator[str]:
             inner = encode(bytes(before) + packed).decode()[first:last]
             if len(inner) >= _LONG:
                 yield inner
-    for encoded in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
-        yield from (encoded, _ENCODED.sub(lambda code: code[0].lower(), encoded))
-    escaped = html.escape(secret)
-    yield from (escaped, html.escape(secret, quote=False), escaped.replace("&#x27;", "&#39;"))
-    yield json.dumps(secret)[1:-1]
 
 
 def redact(text: str) -> str:

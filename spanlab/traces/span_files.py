@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 
 from spanlab.formats.feedback import feedback_in
 from spanlab.formats.reader import parse_list, parse_object
+from spanlab.traces.conventions import names_in
 
 EVENTS: Final = "events"  # the attribute that pydantic-ai has its messages in; ours for all
 _FAILED: Final = frozenset(("ERROR", "STATUS_CODE_ERROR", "2"))
@@ -34,41 +35,9 @@ _HOLD: Final = (  # the fields of what holds spans that have them: OTLP's, then 
     *("data", "spans", "scopeLogs", "logRecords"),
 )
 
-# Where programs say what of a span; "/" leads into an object, or the first one of a list.
-_TRACE: Final = ("traceId", "trace_id", "traceID", "context/trace_id", "context.trace_id")
-_ID: Final = ("spanId", "span_id", "spanID", "context/span_id", "context.span_id", "id")
-_PARENT: Final = (
-    *("parentSpanId", "parent_span_id", "parent_id", "parentObservationId"),
-    *("parent_observation_id", "parent_run_id", "parentId", "references/spanID"),
-)
-_START: Final = (
-    *("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime", "start_ns"),
-    "timestamp",
-)
-_END: Final = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")
-_STATUS: Final = (
-    *("status_code", "level", "status/code", "status/status_code", "status", "otel.status_code"),
-)
-_ATTRIBUTES: Final = {  # our attribute → where sources without conventions say it
-    "openinference.span.kind": ("meta/span/kind", "span_kind", "run_type", "type"),
-    "input.value": ("meta/input", "input", "inputs"),
-    "output.value": ("meta/output", "output", "outputs"),
-    "metadata": ("meta/metadata", "extra/metadata", "metadata"),
-    "llm.model_name": ("meta/model_name", "extra/metadata/ls_model_name", "model", "model_name"),
-    "llm.token_count.prompt": ("prompt_tokens",),
-    "llm.token_count.completion": ("completion_tokens",),
-    "service.name": ("serviceName", "localEndpoint/serviceName"),
-    EVENTS: ("events",),
-}
-_OF_TRACE: Final = {  # our attribute → what a trace of Langfuse says for all its observations
-    "langfuse.trace.id": ("trace/id", "id"),
-    "langfuse.session.id": ("trace/sessionId", "sessionId"),
-    "langfuse.user.id": ("trace/userId", "userId"),
-    "langfuse.trace.tags": ("trace/tags", "tags"),
-    "langfuse.environment": ("trace/environment", "environment"),
-    "langfuse.trace.input": ("trace/input", "input"),
-    "langfuse.trace.output": ("trace/output", "output"),
-}
+_PLACES: Final = names_in("places")
+_ATTRIBUTES: Final = names_in("attributes")
+_OF_TRACE: Final = names_in("trace")
 _PACKED: Final[tuple[str, ...]] = (  # what MLflow says in JSON
     *("mlflow.spanType", "mlflow.llm.model", "mlflow.chat.tokenUsage", "mlflow.llm.cost"),
 )
@@ -112,7 +81,7 @@ def holds_spans(record: Mapping[str, Any]) -> bool:
         first = data[0] if data and isinstance(data[0], dict) else {}
         own = first.get("attributes")
         named = {*first, *(own if isinstance(own, dict) else ())}
-        is_span = not {"context", *_TRACE}.isdisjoint(named)
+        is_span = not {"context", *_PLACES["trace"]}.isdisjoint(named)
         return ("next_cursor" in record and not data) or is_span or holds_spans(first)
     lists = any(isinstance(record.get(name), list) for name in ("context", "attributes"))
     names = record.keys()
@@ -194,7 +163,7 @@ def _span(said: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
         said = inner
     elif "context.trace_id" in said:  # a row of Phoenix's frame; inputs in JSON stay whole
         said = {n: v if n.endswith(".value") else _parsed(v) for n, v in said.items()}
-    trace, own, parent = (_id(_first(said, names)) for names in (_TRACE, _ID, _PARENT))
+    trace, own, parent = (_id(_first(said, _PLACES[of])) for of in ("trace", "id", "parent"))
     if any(name in said for name in _LOGGED_AT):
         event = _event(said)
         is_message = trace and str(event["event.name"]).startswith("gen_ai.")
@@ -204,7 +173,7 @@ def _span(said: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
     attributes = {**about, **_attributes(said)}
     attributes.pop(_FEEDBACK, None)
     feedback = [*_feedback(about, own), *({**one, "span": own} for one in feedback_in(said))]
-    start, end = _first(said, _START), _first(said, _END)
+    start, end = _first(said, _PLACES["start"]), _first(said, _PLACES["end"])
     if end is None and isinstance(said.get("duration"), int):  # in the unit of the start
         end = start + said["duration"]
     return {
@@ -214,7 +183,7 @@ def _span(said: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
         "name": str(_first(said, ("name", "operationName")) or ""),
         "start": nanoseconds(start),
         "end": nanoseconds(end) or nanoseconds(start),
-        "failed": str(_first({**attributes, **said}, _STATUS)).upper() in _FAILED
+        "failed": str(_first({**attributes, **said}, _PLACES["status"])).upper() in _FAILED
         or bool(said.get("error")),
         "attributes": attributes,
         **({_FEEDBACK: feedback} if feedback else {}),

@@ -26,6 +26,7 @@ from spanlab.formats.chats import (
     without_classes,
 )
 from spanlab.formats.reader import passages_of
+from spanlab.traces.conventions import meanings_in, names_in
 from spanlab.traces.span_files import EVENTS, plain_list
 
 Span = Mapping[str, Any]
@@ -419,97 +420,13 @@ def _is_user(message: Mapping[str, Any]) -> bool:
     return any(str(role).lower() in USERS for role in said)
 
 
-def _kinds(words: Mapping[str, str]) -> dict[str, str]:
-    return {word: kind for kind, said in words.items() for word in said.split()}
-
-
-# What a span is for, by the words that conventions have for it.
-KINDS: Final = {
-    **_kinds(
-        {
-            "model": "llm chat_model generation chat text_completion generate_content completion "
-            "chat.completions call_llm ai.generatetext.dogenerate ai.streamtext.dostream "
-            "ai.generateobject.dogenerate ai.streamobject.dostream generator",
-            "agent": "agent invoke_agent",
-            "retriever": "retriever reranker retrieval vector_db_retrieve ranker rerank",
-            "tool": "tool execute_tool ai.toolcall",
-            "aside": "guardrail evaluator guard evaluation",
-            "embedding": "embedding embeddings ai.embed.doembed ai.embedmany.doembed",
-        }
-    ),
-    **{"chat completion with {gen_ai.request.model!r}": "model", "function: {name}": "tool"},
-}
-MARKS: Final = _kinds(  # names that only spans of a kind have
-    {
-        "tool": "haystack.tool.name",
-        "model": "gen_ai.completion.0.content gcp.vertex.agent.llm_response gen_ai.request.model "
-        "gen_ai.response.model haystack.agent.step.llm.output",
-    }
-)
+KINDS: Final = meanings_in("kinds")
+MARKS: Final = meanings_in("marks")
 _CLASSES: Final = {  # names that hold a class of Haystack's or LlamaIndex's, told by its end
     "haystack.component.type": re.compile(r"(Generator|Retriever|Ranker|Rerank)$"),
     "traceloop.entity.name": re.compile(r"^[^.]*(Retriever|Ranker|Rerank)(\.|$)"),
 }
-# Attributes that say a thing, by the name that each convention has for it, the surest first; then
-# fields of objects that hold a question, an answer, documents, a chat, a reply, parts of a text.
-NAMES: Final = {
-    meaning: tuple(names.split())
-    for meaning, names in {
-        "kind": "openinference.span.kind mlflow.spanType langfuse.observation.type ai.operationId "
-        "ai.observability.span_type langsmith.span.kind operation.name gen_ai.operation.name "
-        "traceloop.span.kind llm.request.type logfire.msg_template",
-        "input": "llm.input_messages gen_ai.input.messages gen_ai.prompt ai.prompt.messages "
-        "input.value traceloop.entity.input gen_ai.task.input mlflow.spanInputs "
-        "langfuse.observation.input ai.prompt ai.toolCall.args gen_ai.tool.call.arguments "
-        "gcp.vertex.agent.llm_request gcp.vertex.agent.tool_call_args haystack.component.input "
-        "haystack.pipeline.input_data haystack.agent.step.llm.input "
-        "haystack.agent.step.tool.input haystack.agent.input gen_ai.retrieval.query.text "
-        "ai.observability.record_root.input input question query",
-        "output": "llm.output_messages gen_ai.output.messages gen_ai.completion output.value "
-        "traceloop.entity.output gen_ai.task.output mlflow.spanOutputs "
-        "langfuse.observation.output ai.response.text final_result ai.toolCall.result "
-        "gen_ai.tool.call.result tool_response gcp.vertex.agent.llm_response "
-        "gcp.vertex.agent.tool_response haystack.component.output haystack.pipeline.output_data "
-        "haystack.agent.step.llm.output haystack.agent.step.tool.output haystack.agent.output "
-        "ai.observability.record_root.output ai.observability.call.return output answer",
-        "instructions": "gen_ai.system_instructions",
-        "documents": "retrieval.documents reranker.output_documents gen_ai.retrieval.documents "
-        "ai.observability.retrieval.retrieved_contexts documents",
-        "run": "langfuse.trace.input",
-        "result": "langfuse.trace.output",
-        "preview": "mlflow.traceInputs",
-        "stage": "langgraph_node langgraph.node metadata.langgraph_node "
-        "langsmith.metadata.langgraph_node traceloop.association.properties.langgraph_node "
-        "graph.node.name crewai.task.name crewai.agent.role haystack.component.name "
-        "llama_index.step.name traceloop.entity.name gen_ai.task.name gen_ai.agent.name "
-        "graph.node.id",
-        "model": "gen_ai.response.model gen_ai.request.model llm.model_name ai.model.id "
-        "langfuse.observation.model.name mlflow.llm.model",
-        "provider": "gen_ai.provider.name gen_ai.system llm.provider",
-        "service": "service.name",
-        "session": "session.id gen_ai.conversation.id langfuse.session.id mlflow.trace.session "
-        "traceloop.association.properties.session_id",
-        "user": "user.id enduser.id langfuse.user.id mlflow.trace.user",
-        "environment": "deployment.environment.name deployment.environment langfuse.environment",
-        "tags": "tag.tags langfuse.trace.tags",
-        "input_tokens": "gen_ai.usage.input_tokens llm.token_count.prompt ai.usage.promptTokens "
-        "usage.input usageDetails.input metrics.input_tokens mlflow.chat.tokenUsage.input_tokens",
-        "output_tokens": "gen_ai.usage.output_tokens llm.token_count.completion "
-        "ai.usage.completionTokens usage.output usageDetails.output metrics.output_tokens "
-        "mlflow.chat.tokenUsage.output_tokens",
-        "cost": "llm.cost.total gen_ai.usage.cost mlflow.llm.cost.total_cost",
-        "question": "question query query_str user_input user_prompt user_msg new_message message "
-        "input inputs prompt q content text query_bundle messages contents task value kwargs args "
-        "data retriever",
-        "answer": "raw answer output response result text content generation messages replies "
-        "outputs value",
-        "list": "documents outputs output passages contexts results result chunks nodes context",
-        "context": "context contexts documents passages docs input_documents",
-        "chat": "messages contents input inputs prompt kwargs",
-        "reply": "choices generations tool_calls message messages parts",
-        "part": "content blocks",
-    }.items()
-}
+NAMES: Final = names_in("names")
 USERS: Final = frozenset(("user", "human"))
 REPR: Final = re.compile(r"<NodeWithScore|<[\w.]+ object at |[A-Z]\w*\(\w+=")
 QUERY_RESULT: Final = "db.query.result.document"  # of OpenLLMetry's events, one a document

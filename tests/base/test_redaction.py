@@ -23,6 +23,16 @@ FORMS = {
     "HTML of other servers": html.escape(KEY).replace("&#x27;", "&#39;"),
     "HTML with quotes": html.escape(KEY, quote=False),
     "JSON": json.dumps(KEY)[1:-1],
+    "JSON of PHP": json.dumps(KEY)[1:-1].replace("/", "\\/"),
+    "JSON of Go": json.dumps(KEY)[1:-1].translate({ord(c): f"\\u{ord(c):04x}" for c in "&<>"}),
+    "HTML of Go": html.escape(KEY).replace("&quot;", "&#34;").replace("&#x27;", "&#39;"),
+    "HTML of templates": html.escape(KEY)
+    .replace("&#x27;", "&#39;")
+    .translate({ord(c): f"&#x{ord(c):X};" for c in "/`="}),
+    "HTML by number": "".join(c if c.isalnum() else f"&#{ord(c)};" for c in KEY),
+    "%-encoded twice": quote(quote(KEY, safe=""), safe=""),
+    "base64, %-encoded": quote(base64.b64encode(KEY.encode()).decode(), safe=""),
+    "base64, in JSON of PHP": base64.b64encode(KEY.encode()).decode().replace("/", "\\/"),
 }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -707,3 +709,56 @@ def test_a_retriever_around_one_with_documents_only_names_them(tmp_path: Path) -
     )
     (record,) = read(path)
     assert [passage.text for passage in record.item.passages] == [TOWER, CITY]
+
+
+def langfuse_rows(case: str, *, as_json: bool) -> list[dict[str, Any]]:
+    """Two traces as Langfuse's documentation says that its tables and its buckets have them."""
+    rows = []
+    for n, (question, answer) in enumerate((("Who built it?", ANSWER), ("誰が建てた?", CITY)), 1):
+        held = [
+            ("SPAN", None, {"question": question}, {"answer": answer}),
+            ("RETRIEVER", f"o{n}0", question, [{"page_content": TOWER}]),
+            ("GENERATION", f"o{n}0", [{"role": "user", "content": question}], {"content": answer}),
+        ]
+        for at, (kind, parent, given, gave) in enumerate(held):
+            row: dict[str, Any] = {"id": f"o{n}{at}", "traceId": f"t{n}", "type": kind}
+            row |= {"parentObservationId": parent, "name": kind.lower(), "level": "DEFAULT"}
+            row |= {"startTime": f"2026-11-01T10:0{n}:0{at}.000Z", "metadata": {}}
+            row |= {"endTime": f"2026-11-01T10:0{n}:09.000Z", "statusMessage": None}
+            row |= {"providedModelName": "gpt-4o" if kind == "GENERATION" else None}
+            row |= {"input": json.dumps(given) if as_json else given}
+            row |= {"output": json.dumps(gave) if as_json else gave}
+            if case == "snake":
+                row = {re.sub("[A-Z]", lambda m: f"_{m[0].lower()}", k): v for k, v in row.items()}
+                for name in ("start_time", "end_time"):
+                    row[name] = row[name].replace("T", " ").replace("Z", "000")
+            rows.append(row)
+    return rows
+
+
+@pytest.mark.parametrize("case", ["camel", "snake"])
+@pytest.mark.parametrize("form", ["table", "lines", "csv", "page"])
+@pytest.mark.parametrize("as_json", [True, False])
+def test_langfuses_tables_and_buckets_are_read_as_documented(
+    tmp_path: Path, case: str, form: str, as_json: bool
+) -> None:
+    rows, path = langfuse_rows(case, as_json=as_json), tmp_path / "langfuse.json"
+    if form == "csv":
+        path = tmp_path / "langfuse.csv"
+        with path.open("w", encoding="utf-8", newline="") as file:
+            table = csv.DictWriter(file, list(rows[0]))
+            table.writeheader()
+            for row in rows:
+                packed = {n: json.dumps(v) for n, v in row.items() if isinstance(v, dict | list)}
+                table.writerow(row | packed)
+    else:
+        whole = {"data": rows, "meta": {"cursor": "abc"}} if form == "page" else rows
+        lines = rows if form == "lines" else [whole]
+        path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    items = [record.item for record in read(path)]
+    assert [(item.question, item.answer) for item in items] == [
+        ("Who built it?", ANSWER),
+        ("誰が建てた?", CITY),
+    ]
+    assert [[p.text for p in item.passages] for item in items] == [[TOWER]] * 2
+    assert [item.meta["model"] for item in items] == ["gpt-4o"] * 2
