@@ -305,7 +305,7 @@ _NUMBERED: Final = re.compile(
 _TAGS: Final = r"document\w*|doc|passage|chunk|excerpt|snippet|(?:search_)?result"
 _TAGGED: Final = re.compile(
     rf"<(?P<tag>{_TAGS}|context|source|text|content|資料|文書)\b[^<>]*>"
-    rf"(?P<text>(?:(?!<(?:(?P=tag)|{_TAGS}|text|content)\b)[\s\S])*?)</(?P=tag)>",
+    rf"(?P<text>(?:(?!<(?:(?P=tag)|{_TAGS}|text|content|source +id)\b)[\s\S])*?)</(?P=tag)>",
     re.IGNORECASE,
 )
 _CONTENT: Final = re.compile(r"content$|text$", re.IGNORECASE)

@@ -177,6 +177,7 @@ class _Links:
         self._asked, self._said, self._found = _Texts(), _Texts(), _Texts()
         self.readers: dict[_Name, set[_Name]] = {}  # span beside runs → parts that it belongs to
         self._inside: dict[_Name, _Name] = {}  # span → the part that it is in
+        self._puts: dict[str, bool] = {}  # question → whether no model had said it
         self._told: dict[str, tuple[set[_Name], set[_Name]]] = {}  # text → who said, asked it
         for span in trace.order:
             inner = span["id"] if span["id"] in parts else self._inside.get(span.get("parent"))
@@ -268,8 +269,10 @@ class _Links:
 
     def _is_put(self, part: _Part) -> bool:
         """Say whether no model had said a part's question."""
-        question = _core(part.question)
-        return not any(question in said for said in self._trace.said)
+        if part.question not in self._puts:
+            question = _core(part.question)
+            self._puts[part.question] = not any(question in said for said in self._trace.said)
+        return self._puts[part.question]
 
     def _join_asides(self) -> Mapping[_Name, _Name]:
         """Join calls that sum up, title or carry on a chat with the last turn that they retell.
@@ -291,15 +294,17 @@ class _Links:
                 alike.setdefault(self._form(part, self._parts[turns[-1]]), []).append(name)
         asides = dict[_Name, _Name]()
         for names in alike.values():
+            said = {text.strip() for name in names for text in self._parts[name].answers}
+            is_apart = said.isdisjoint(chats)
             is_usual = len({retold[name][-1] for name in names}) > 1
             for name in names:
-                asked = self._trace.told_to(self._parts[name].span)[-1].text
                 answers = [a.strip() for turn in retold[name] for a in self._parts[turn].answers]
-                is_passed = chats.keys().isdisjoint(map(str.strip, self._parts[name].answers))
-                is_passed &= any(chats.get(text, set()).difference(names) for text in answers)
-                is_passed &= is_usual or any(text in asked for text in answers)
-                if self._is_memory(name, names, retold[name], is_passed=is_passed):
+                asked = self._trace.told_to(self._parts[name].span)[-1].text
+                is_passed = is_apart and (is_usual or any(text in asked for text in answers))
+                is_passed &= any(not chats.get(text, set()).issubset(names) for text in answers)
+                if self._is_memory(name, names, retold, is_passed=is_passed):
                     asides |= {aside: retold[aside][-1] for aside in names}
+                    break
         for name, turn in asides.items():
             self._join(turn, name)
         return asides
@@ -321,26 +326,34 @@ class _Links:
         """Return what is alike in calls of one kind: name, and how instructions and task begin."""
         *before, asked = (message.text for message in self._trace.told_to(part.span))
         quoted = [asked.find(text) for text in (_core(turn.question), *turn.answers)]
-        end = min((at for at in quoted if at >= 0), default=_LEAST)
+        end = min((at for at in quoted if at > 0), default=_LEAST)
         return str(part.span["name"]), "".join(before[:1])[:_LEAST], asked[: min(end, _LEAST)]
 
     def _is_memory(
-        self, name: _Name, names: Sequence[_Name], turns: Sequence[_Name], *, is_passed: bool
+        self,
+        name: _Name,
+        names: Sequence[_Name],
+        retold: Mapping[_Name, Sequence[_Name]],
+        *,
+        is_passed: bool,
     ) -> bool:
         """Say whether a question that no model put is asked with what a call says of turns.
 
         Without it, one that later turns pass by (``is_passed``) is no memory, but as much aside;
         unless what it says is what is asked.
         """
-        readers = self._readers_of(name)
+        readers = [reader for reader in self._readers_of(name) if reader not in names]
         questions = {reader: _core(self._parts[reader].question) for reader in readers}
         if not set(questions.values()).isdisjoint(map(str.strip, self._parts[name].answers)):
             return False
+        told_of = [self._parts[turn].question for turn in (name, *retold[name])]
+        apart = set(readers).difference(self._readers_of(retold[name][-1]))
         return is_passed or any(
-            not any(text in asked or asked in text for text in self._trace.said)
-            and not any(_are_alike(asked, self._parts[turn].question) for turn in turns)
+            name not in retold.get(reader, ())
+            and not any(text in asked or asked in text for text in self._trace.said)
+            and not any(_are_alike(asked, question) for question in told_of)
             for reader, asked in questions.items()
-            if reader not in {*names, *self._readers_of(turns[-1])}
+            if reader in apart
         )
 
     def _readers_of(self, name: _Name) -> set[_Name]:

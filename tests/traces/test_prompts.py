@@ -23,6 +23,10 @@ PROMPTS = {
     "tags in tags": (
         f"<context>\n<doc>{ONE}</doc>\n<doc>{TWO}</doc>\n</context>\n\n<question>{ASKED}</question>"
     ),
+    "sources by id in a context": (
+        f'<context>\n<source id="1" name="a.pdf">{ONE}</source>\n<source id="2">{TWO}</source>\n'
+        f"</context>\n\n<user_query>\n{ASKED}\n</user_query>"
+    ),
     "contents beside sources": (
         f"<documents>\n<document index='1'>\n<source>a.txt</source>\n<document_content>\n{ONE}\n"
         f"</document_content>\n</document>\n<document index='2'>\n<source>b.txt</source>\n"

@@ -106,6 +106,13 @@ PART_ANSWERS = ("Its first part is the nave.", "Its second part is the spire.")
 NOTED = ("", "利用者は完成年を尋ね、1989年と案内された。", "利用者は完成年と設計者を尋ねた。")
 FACTS = ("Wants to know when it was built", "Is interested in who designed it")
 SUGGESTED = ("1. Who paid?\n2. Is it open?", "1. 費用は?\n2. 見学できる?", "1. 橋はある?\n2. 駅は?")
+AGAIN = (
+    (BUILT, SAID[BUILT]),
+    ("続けて。", "その前は木の塔でした。"),
+    (DESIGNED, SAID[DESIGNED]),
+    ("続けて。", "いまは見学できます。"),
+    ("続けて。", "夜は光ります。"),
+)
 HYPOTHETICAL = "It may be very old, perhaps from 1850."
 TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
     "side by side": (
@@ -877,6 +884,59 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
             ],
         ],
         [item(BUILT), item(DESIGNED), item(OPENED)],
+    ),
+    "a user who says the same again and again": (
+        [
+            ALL,
+            *[
+                call(
+                    f"llm{n}",
+                    "all",
+                    (10 * n, 10 * n + 1),
+                    *[
+                        message
+                        for at in range(n)
+                        for message in (("user", AGAIN[at][0]), ("assistant", AGAIN[at][1]))
+                    ],
+                    ("user", question),
+                    wrote=answer,
+                )
+                for n, (question, answer) in enumerate(AGAIN)
+            ],
+        ],
+        [(question, answer, []) for question, answer in AGAIN],
+    ),
+    "tasks on a chat that quote all of it": (
+        [
+            ALL,
+            *[
+                span
+                for n, question in enumerate(SAID)
+                for turns in [[part for q in list(SAID)[:n] for part in (q, SAID[q])]]
+                for span in (
+                    call(
+                        f"llm{n}",
+                        "all",
+                        (10 * n, 10 * n + 1),
+                        *zip(("user", "assistant") * n, turns, strict=True),
+                        ("user", question),
+                        wrote=SAID[question],
+                    ),
+                    call(
+                        f"llm{n}b",
+                        "all",
+                        (10 * n + 2, 10 * n + 3),
+                        (
+                            "user",
+                            "### 作業: 題名を付けてください。\n"
+                            + "\n".join((*turns, question, SAID[question])),
+                        ),
+                        wrote=json.dumps({"title": f"It and number {n} of it"}),
+                    ),
+                )
+            ],
+        ],
+        [item(question) for question in SAID],
     ),
     "a graph that sums up its chat behind the answer": (
         [
