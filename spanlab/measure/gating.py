@@ -42,17 +42,23 @@ class MeasuredSide(NamedTuple):
 
 
 class RateChange(NamedTuple):
-    """A rate minus another one, and on how many common questions; 0 for all items of both."""
+    """A rate minus another one, and on how many common questions; 0 for all items of both.
+
+    ``repeated`` says that these are not compared one by one as they have several answers, of which
+    some are not reviewed.
+    """
 
     difference: MeanInterval
     questions: int = 0
+    repeated: bool = False
 
     @property
     def how(self) -> str:
         """How the two were compared, in words."""
-        return (
-            f"paired on {self.questions:,} common questions" if self.questions else "of all items"
-        )
+        if self.questions:
+            return f"paired on {self.questions:,} common questions"
+        why = "; paired once all answers to their common questions are reviewed"
+        return f"of all items{why if self.repeated else ''}"
 
 
 def compare_rates(
@@ -77,47 +83,56 @@ def compare_rates(
         return None
     df = max(min(len(side.items.chosen(side.group)) for side in (new, old)) - 1, 2)
     mean, low, high = difference_interval(rates[0], rates[1], comparisons=comparisons, df=df)
-    return RateChange(MeanInterval(mean=mean, low=low, high=high))
+    answers = [_by_question(side) for side in (new, old)]
+    common = answers[0].keys() & answers[1].keys()
+    repeated = len(common) >= _COMMON and any(len(of[key]) > 1 for of in answers for key in common)
+    return RateChange(MeanInterval(mean=mean, low=low, high=high), repeated=repeated)
 
 
 def _compare_on_common(
     new: MeasuredSide, old: MeasuredSide, comparisons: int, like: bool
 ) -> RateChange | None:
-    """Compare on the questions that both have.
+    """Compare on the questions that both have, each with all of its answers.
 
     Samples of one seed have the same questions first; which ones are reviewed in both is chance.
+    Of a question with several answers, that depends on how many they are: such questions count
+    where everything is reviewed.
     """
     plans = new.items.plan, old.items.plan
     if plans[0].seed != plans[1].seed or not all(plan.is_even for plan in plans):
         return None
-    places = [_places(side) for side in (new, old)]
-    common = [key for key in places[0] if key in places[1]]
-    if not common:
+    answers = [_by_question(side) for side in (new, old)]
+    done = [
+        {key for key, at in by_question.items() if chosen.issuperset(at)}
+        for by_question, chosen in zip(answers, map(_counted, (new, old)), strict=True)
+    ]
+    common = [key for key in answers[0] if key in answers[1]]
+    if not done[0].intersection(done[1]).issuperset(common):
+        common = [key for key in common if len(answers[0][key]) == len(answers[1][key]) == 1]
+    in_both = np.array([key in done[0] and key in done[1] for key in common], dtype=bool)
+    if in_both.sum() < _COMMON:
         return None
     a, b = (
         {
-            name: column[[place[key] for key in common]]
+            name: np.array([column[by_question[key]].sum() for key in common])
             for name, column in side.items.columns.items()
         }
-        for side, place in zip((new, old), places, strict=True)
+        for side, by_question in zip((new, old), answers, strict=True)
     )
-    counted = [
-        np.isin([place[key] for key in common], side.items.chosen(side.group))
-        for side, place in zip((new, old), places, strict=True)
-    ]
-    in_both = counted[0] & counted[1]
-    if in_both.sum() < _COMMON:
-        return None
     mean, low, high = paired_interval(a, b, in_both, comparisons, superpopulation=like)
     return RateChange(MeanInterval(mean=mean, low=low, high=high), int(in_both.sum()))
 
 
-def _places(side: MeasuredSide) -> dict[str, int]:
-    """Return the position of each question to which a side has a single answer."""
+def _counted(side: MeasuredSide) -> set[int]:
+    return set(side.items.chosen(side.group).tolist())
+
+
+def _by_question(side: MeasuredSide) -> dict[str, list[int]]:
+    """Return the positions of a side's answers to each question."""
     by_question: dict[str, list[int]] = {}
     for at in np.flatnonzero(side.items.inside(side.group)).tolist():
         by_question.setdefault(side.items.items[at].key, []).append(at)
-    return {key: at[0] for key, at in by_question.items() if len(at) == 1}
+    return by_question
 
 
 _SUMMARY: Final = "GITHUB_STEP_SUMMARY"

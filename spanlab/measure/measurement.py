@@ -49,6 +49,7 @@ _STEPS: Final = 24  # points of the history
 _DIFFERENCE: Final = 0.05
 _LIKE: Final = "Future answers"
 _FINITE: Final = "These answers"
+_WIDER: Final = 1.25  # times as wide, from which an interval's reason is told
 _MARKED: Final = "The rate of these answers, as these people marked them."
 _SENTENCES: Final = {
     "answers": "Between {low} and {high} of {of} answers like these contain a hallucination.",
@@ -395,6 +396,18 @@ def _history(items: MeasuredItems) -> Iterable[tuple[int, MeanInterval]]:
                 yield n, interval
 
 
+def _widened_by_people(items: MeasuredItems, people: int) -> Iterable[str]:
+    """Say what the interval for future answers would be by the same people, if much narrower."""
+    like = interval_of(items.estimate(like=True))
+    same = interval_of(items.estimate(like=True, by_others=False))
+    if like and same and like.high - like.low > _WIDER * (same.high - same.low):
+        yield (
+            f"{people} people reviewed, and others may differ as these do. Marked by these alone, "
+            f"future answers have {100 * same.low:.1f} to {100 * same.high:.1f} %. More reviewers, "
+            "or items that all of them review, narrow the interval."
+        )
+
+
 def _remarks(items: MeasuredItems, suggestions: Mapping[str, int]) -> Iterable[str]:
     plan = items.plan
     yield f"“Marked by {plan.annotator}” is raw detector output: it includes the detector's errors."
@@ -402,6 +415,7 @@ def _remarks(items: MeasuredItems, suggestions: Mapping[str, int]) -> Iterable[s
     people = {name for item in items.items[: items.reviewed] for name, _ in item.reviews}
     if len(people) == 1:
         yield f"Only {people.pop()} reviewed: how other people would judge is in no interval."
+    yield from _widened_by_people(items, len(people))
     if n_seen := int(items.seen.sum()):
         n_judging = int((~items.seen[items.chosen()]).sum())
         yield (

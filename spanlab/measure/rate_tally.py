@@ -372,29 +372,51 @@ def _pairs(groups: Mapping[str, Sequence[_ItemRates]]) -> list[RateDifference]:
     Their p are corrected by Holm for the number of comparisons.
     """
     every = [item for items in groups.values() for item in items]
-    measure = "characters" if any(item.characters is not None for item in every) else "answers"
-    differences: list[tuple[str, str, int, MeanDifference]] = []
-    mean_rates: dict[str, dict[tuple[str, str], float]] = {}
-    for value, counted in groups.items():
-        rates_by_question: dict[tuple[str, str], list[float]] = defaultdict(list)
-        for item_rates in counted:
-            rate = getattr(item_rates, measure)
-            if item_rates.question[1] and rate is not None:
-                rates_by_question[item_rates.question].append(rate)
-        mean_rates[value] = {
-            question: fmean(shares) for question, shares in rates_by_question.items()
-        }
+    is_placed = any(item.characters is not None for item in every)
+    measures = ("characters", "answers") if is_placed else ("answers",)
+    rates = {
+        value: {measure: _by_question(counted, measure) for measure in measures}
+        for value, counted in groups.items()
+    }
+    couples: list[tuple[str, str, list[tuple[str, str]]]] = []
     for a, b in combinations(sorted(groups), 2):
-        common = [question for question in mean_rates[a] if question in mean_rates[b]]
+        first, second = (rates[value][measures[0]] for value in (a, b))
+        common = [question for question in first if question in second]
         if len(common) > 1:
-            difference = paired(
-                [mean_rates[a][q] for q in common], [mean_rates[b][q] for q in common]
-            )
-            differences.append((a, b, len(common), difference))
-    corrected = holm([difference.p for *_, difference in differences])
-    pairs: list[RateDifference] = []
-    for (a, b, n, difference), p in zip(differences, corrected, strict=True):
-        both = (difference.model_copy(update={"p": p}), None)
-        characters, answers = both if measure == "characters" else both[::-1]
-        pairs.append(RateDifference(a, b, n, characters, answers))
-    return pairs
+            couples.append((a, b, common))
+    found = {
+        measure: _corrected(
+            [
+                paired(
+                    [rates[a][measure][question] for question in common],
+                    [rates[b][measure][question] for question in common],
+                )
+                for a, b, common in couples
+            ]
+        )
+        for measure in measures
+    }
+    return [
+        RateDifference(
+            a, b, len(common), found["characters"][at] if is_placed else None, found["answers"][at]
+        )
+        for at, (a, b, common) in enumerate(couples)
+    ]
+
+
+def _by_question(counted: Sequence[_ItemRates], measure: str) -> dict[tuple[str, str], float]:
+    """Return the mean rate of the answers to each question, of those that have one."""
+    rates: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for item_rates in counted:
+        rate = getattr(item_rates, measure)
+        if item_rates.question[1] and rate is not None:
+            rates[item_rates.question].append(rate)
+    return {question: fmean(shares) for question, shares in rates.items()}
+
+
+def _corrected(differences: Sequence[MeanDifference]) -> list[MeanDifference]:
+    p_values = holm([difference.p for difference in differences])
+    return [
+        difference.model_copy(update={"p": p})
+        for difference, p in zip(differences, p_values, strict=True)
+    ]

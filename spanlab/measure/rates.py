@@ -34,7 +34,7 @@ from spanlab.schema import (
     relations_in,
 )
 from spanlab.scoring.comparison import MeanDifference
-from spanlab.scoring.files import difference_cells
+from spanlab.scoring.files import difference_cells, unlike_p
 from spanlab.storage import Store
 from spanlab.text.extents import intersection
 from spanlab.text.labels import hard_of
@@ -92,21 +92,20 @@ class RateGroup:
 class RateDifference(NamedTuple):
     """Two groups on the ``n`` questions that both answered: rate of ``a`` minus rate of ``b``.
 
-    It is of ``characters``; of ``answers`` where no annotation marks a place.
+    It is of ``answers``, and of ``characters`` where some annotation marks a place. ``n`` are those
+    of characters then.
     """
 
     a: str
     b: str
     n: int
     characters: MeanDifference | None
-    answers: MeanDifference | None = None
+    answers: MeanDifference
 
     @property
     def rate(self) -> MeanDifference:
-        """The difference that there is."""
-        difference = self.characters or self.answers
-        assert difference is not None
-        return difference
+        """The difference of characters, of answers where there is none."""
+        return self.characters or self.answers
 
 
 @dataclass(frozen=True)
@@ -205,20 +204,36 @@ class RateReport(ResultViews):
         return figures_of(**vars(self) | {"groups": groups, "pairs": pairs, "corrected": corrected})
 
     def _pair_table(self) -> ResultTable:
-        is_placed = any(pair.characters for pair in self.pairs)
-        measure = "characters" if is_placed else "answers"
-        column = MEASURES[measure].model_copy(update={"unit": "difference", "digits": 3})
-        what = "share of an answer's characters" if is_placed else "share of hallucinated answers"
+        measures = ("characters", "answers") if self.pairs[0].characters else ("answers",)
+        differences = [getattr(pair, key) for pair in self.pairs for key in measures]
+        columns = [
+            column
+            for key in measures
+            for column in (
+                (
+                    MEASURES[key].model_copy(
+                        update={"unit": "points", "title": f"{MEASURES[key].title} (points)"}
+                    ),
+                    lambda pair, of=key: difference_cells(getattr(pair, of))[0],
+                ),
+                (
+                    P_VALUE.model_copy(update={"key": f"p-{key}"}),
+                    lambda pair, of=key: getattr(pair, of).p,
+                ),
+            )
+        ]
         return table_of(
             f"rates-{self.field}-pairs",
-            f"On the same questions: {what}, paired",
+            "On the same questions, paired",
             self.pairs,
             (column_of("text", "Value"), lambda pair: pair.a),
             (column_of("text", "minus"), lambda pair: pair.b),
             (column_of("count", "Common questions"), lambda pair: pair.n),
-            (column, lambda pair: difference_cells(pair.rate)[0]),
-            (P_VALUE, lambda pair: pair.rate.p),
-            remarks=(f"p by Holm's correction for {counted(len(self.pairs), 'comparison')}.",),
+            *columns,
+            remarks=(
+                f"p by Holm's correction for {counted(len(self.pairs), 'comparison')}.",
+                *unlike_p(differences),
+            ),
         )
 
 

@@ -194,6 +194,7 @@ class MeasuredItems:
         *,
         alone: bool = False,
         like: bool = False,
+        by_others: bool = True,
     ) -> RateEstimate | None:
         """Estimate the rate from reviews.
 
@@ -202,6 +203,7 @@ class MeasuredItems:
             n: from the first items of the order; None takes all that are reviewed.
             alone: whether the detector's marks are left out of the estimate.
             like: whether the rate is that of all items like these, not of these themselves.
+            by_others: whether other people are to mark those, not the same ones.
 
         Returns:
             The estimate; None if nothing is reviewed.
@@ -225,7 +227,9 @@ class MeasuredItems:
             population=Population(
                 values["f"][inside], values["size"][inside], self.clusters[inside]
             ),
-            people=spread_of_people([self.items[at] for at in chosen]) if like else None,
+            people=spread_of_people([self.items[at] for at in chosen])
+            if like and by_others
+            else None,
         )
 
     def chosen(self, group: str | None = None, n: int | None = None) -> NDArray[np.intp]:
@@ -440,11 +444,12 @@ def state_line(
             f"marked them: {percent(rate.mean)}."
         )
     interval = _with_ends(rate)
-    return f"Rate so far: {interval}; " + (
-        f"about {counted(n_missing, 'more review')} for {aim}."
-        if n_missing
-        else f"{aim} is reached."
-    )
+    if n_missing:
+        return f"Rate so far: {interval}; about {counted(n_missing, 'more review')} for {aim}."
+    future = ""
+    if like is not None and (like.high - like.low) / 2 > plan.half_width:
+        future = f" for these answers. Future answers: {_with_ends(like)}"
+    return f"Rate so far: {interval}; {aim} is reached{future}."
 
 
 def _with_ends(rate: MeanInterval) -> str:

@@ -83,15 +83,21 @@ def related(items: Iterable[Item]) -> list[int]:
 def _common(
     answers: Sequence[Relations], name: str, unless: str, least: int
 ) -> frozenset[Hashable]:
-    """Return values that many answers have, at least so many, which differ in something else."""
+    """Return values that many answers have, at least so many, which differ in something else.
+
+    How much they differ does not depend on how many answers were asked for each time.
+    """
     others: dict[int, set[int]] = defaultdict(set)
+    different = {other for answer in answers if (other := getattr(answer, unless)) is not None}
     counts = Counter(value for answer in answers if (value := getattr(answer, name)) is not None)
     often = {value for value, n in counts.items() if n >= least and n > _COMMON * len(answers)}
     for answer in answers:
         value, other = getattr(answer, name), getattr(answer, unless)
         if value in often and other is not None:
             others[value].add(other)
-    return frozenset(value for value in often if 2 * len(others[value]) > counts[value])
+    return frozenset(
+        value for value in often if len(others[value]) > max(_COMMON * len(different), 1)
+    )
 
 
 def _plain(text: str) -> str:

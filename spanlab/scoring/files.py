@@ -182,6 +182,18 @@ def difference_cells(difference: MeanDifference) -> tuple[Cell, Cell]:
     return ends, difference.p
 
 
+def unlike_p(differences: Iterable[MeanDifference | None]) -> tuple[str, ...]:
+    """Return the remark that intervals are more careful than p, where one has 0 and p is small."""
+    is_there = any(d is not None and d.p < 0.05 and d.low <= 0 <= d.high for d in differences)
+    return (_CAREFUL,) if is_there else ()
+
+
+_CAREFUL: Final = (
+    "Where an interval contains 0, no difference is shown, also with a small p: the interval "
+    "allows for one more that differs as far as possible, which none of these does."
+)
+
+
 def _by_language(report: ScoreReport) -> list[tuple[str, ScoreMeans]]:
     return [*((row.lang, row) for row in report.languages), ("macro", report.macro)]
 
@@ -222,7 +234,10 @@ def difference_table(
             )
             for lang, side in sides
         ),
-        remarks=("p of languages by Holm's correction.",) if len(against.languages) > 1 else (),
+        remarks=(
+            *(("p of languages by Holm's correction.",) if len(against.languages) > 1 else ()),
+            *unlike_p(getattr(side, name) for _, side in sides for name in _MAIN),
+        ),
     )
 
 

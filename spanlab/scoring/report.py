@@ -393,8 +393,8 @@ def difference_intervals(differences: Table, samples: Table, codes: Codes = None
             half = t_quantile(n + 1) * more.std(ddof=1) / np.sqrt(n + 2)
             reach = more.mean() + half * np.array([-1, 1])
             if codes is None:
-                ends[:, at] = reach
-        ends[:, at] = min(ends[0, at], reach[0]), max(ends[1, at], reach[1])
+                ends[:, at] = reach  # which may be narrower than what was resampled
+        ends[:, at] = max(min(ends[0, at], reach[0]), -1), min(max(ends[1, at], reach[1]), 1)
     return ends
 
 

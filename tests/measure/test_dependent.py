@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import run_here
-from measured_data import ANSWER, filled, items, said
+from measured_data import ANSWER, filled, items, said, two_models
 
 from spanlab.base.settings import Settings
 from spanlab.data.export_choice import ExportChoice
@@ -21,6 +21,7 @@ from spanlab.detection.request import RunRequest
 from spanlab.detection.setup import note_setups
 from spanlab.detection.spec import DetectorSpec
 from spanlab.measure.certificates import certify
+from spanlab.measure.gating import MeasuredSide, compare_rates
 from spanlab.measure.measurement import measure
 from spanlab.measure.powered import PeopleSpread, Population, ReviewedSample, estimate_rate
 from spanlab.measure.rate_tally import rates
@@ -472,3 +473,115 @@ def test_scores_of_few_questions_have_wider_intervals() -> None:
     codes = [at // 10 for at in range(40)]
     apart, few = mean_of(values), mean_of(values, codes)
     assert few.high - few.low > 3 * (apart.high - apart.low)
+
+
+def asked_twice(names: tuple[str, str] = ("anna", "anna")) -> list[Record]:
+    """Forty questions to two models, two answers each, reviewed; odd questions by the second."""
+    records = []
+    for turn in range(2):
+        for record in two_models(40, (0.2, 0.5), seed=turn + 1):
+            item = record.item.model_copy(update={"id": f"{record.item.id}-{turn}"})
+            at = int(item.question[1:])
+            review = said("anna", bool(item.meta["wrong"]) or names[at % 2] == "ben")
+            review = review.model_copy(update={"annotator": names[at % 2]})
+            records.append(
+                Record(item=item, annotations=(*record.annotations, review)),
+            )
+    return records
+
+
+def test_questions_with_several_answers_are_paired_by_the_means_of_their_answers() -> None:
+    """By hand: t of 40 differences of two means, each with its own variance."""
+    records = asked_twice()
+    plan = MeasurementPlan(annotator="judge", by="meta.model")
+    sample = MeasuredItems(records, plan)
+    sides = MeasuredSide(sample, "new"), MeasuredSide(sample, "old")
+    change = compare_rates(*sides, like=True)
+    assert change is not None and change.questions == 40
+    wrong = np.zeros((2, 40))
+    for record in records:
+        model = ("old", "new").index(str(record.item.meta["model"]))
+        wrong[model, int(record.item.question[1:])] += bool(record.item.meta["wrong"]) / 2
+    differences = wrong[1] - wrong[0]
+    assert change.difference.mean == pytest.approx(differences.mean())
+    half = t_quantile(38) * differences.std(ddof=1) / np.sqrt(40)
+    assert change.difference.high == pytest.approx(differences.mean() + half, abs=0.02)
+
+    half_done = [
+        r.model_copy(update={"annotations": r.annotations[:1]})
+        if at in {item.item_id for item in sample.items[-30:]}
+        else r
+        for r in records
+        for at in [r.item.id]
+    ]
+    part = MeasuredItems(half_done, plan)
+    change = compare_rates(MeasuredSide(part, "new"), MeasuredSide(part, "old"), like=True)
+    assert change is not None and change.questions == 0
+    assert change.how == (
+        "of all items; paired once all answers to their common questions are reviewed"
+    )
+
+
+def test_a_few_people_widen_the_interval_and_the_measurement_says_so(store: Store) -> None:
+    plan = MeasurementPlan(annotator="judge", half_width=0.1)
+    for name, people in (("one", ("anna", "anna")), ("two", ("anna", "ben"))):
+        store.import_records(name, asked_twice(people))
+        store.change_settings(name, lambda old: old.model_copy(update={"measurement": plan}))
+    one, two = measure(store, "one"), measure(store, "two")
+    assert not [remark for remark in one.remarks if "people reviewed" in remark]
+    same = MeasuredItems(asked_twice(("anna", "ben")), plan)
+    like = same.estimate(like=True, by_others=False)
+    assert like is not None
+    assert (
+        "2 people reviewed, and others may differ as these do. Marked by these alone, future "
+        f"answers have {100 * float(like.low):.1f} to {100 * float(like.high):.1f} %. "
+        "More reviewers, or items that all of them review, narrow the interval."
+    ) in two.remarks
+
+
+def test_an_interval_that_is_reached_for_these_answers_says_what_future_ones_have(
+    store: Store,
+) -> None:
+    plan = MeasurementPlan(annotator="judge", half_width=0.1)
+    store.import_records("d", asked_twice(("anna", "ben")))
+    store.change_settings("d", lambda old: old.model_copy(update={"measurement": plan}))
+    last = measurement_queue(store, "d")[-1]
+    kept = [
+        r.model_copy(update={"annotations": r.annotations[: 1 if r.item.id == last else None]})
+        for r in store.records("d")
+    ]
+    store.import_records("last-open", kept)
+    store.change_settings("last-open", lambda old: old.model_copy(update={"measurement": plan}))
+    line = measure(store, "last-open").line
+    assert "; ± 10 points is reached for these answers. Future answers: " in line
+
+
+def test_no_difference_is_above_one_and_of_a_lone_cluster_all_is_possible() -> None:
+    sure = paired([1.0] * 30, [0.25] * 30)
+    assert sure.high <= 1
+    lone = paired([1.0] * 30, [0.0] * 30, [0] * 30)
+    assert (lone.low, lone.high, lone.p) == (-1, 1, 1)
+
+
+def test_where_p_is_small_and_the_interval_has_0_the_table_says_which_counts(
+    store: Store,
+) -> None:
+    """Few characters differ on many questions: the answers differ, their characters may not."""
+    records = []
+    for record in two_models(40, (0.0, 0.5)):
+        gold = Annotation(
+            annotator="gold",
+            kind=AnnotatorKind.GOLD,
+            spans=(Span.of(ANSWER * 30, 0, 2),) if record.item.meta["wrong"] else (),
+        )
+        item = record.item.model_copy(update={"answer": ANSWER * 30})
+        records.append(Record(item=item, annotations=(gold,)))
+    store.import_records("d", records)
+    found = rates(store, "d", "model")
+    (pair,) = found.pairs
+    assert pair.characters is not None
+    assert pair.characters.p < 0.05 and pair.characters.low < 0 < pair.characters.high
+    assert pair.answers.difference == pytest.approx(0.5 if pair.a == "new" else -0.5)
+    assert pair.answers.low * pair.answers.high > 0
+    remark = found.tables()[-1].remarks[-1]
+    assert remark.startswith("Where an interval contains 0, no difference is shown")

@@ -40,6 +40,14 @@ def test_what_most_answers_have_is_an_instruction_a_stock_reply_or_all_that_is_k
     assert len(set(related(helpdesk))) == 10
 
 
+def test_a_stock_reply_relates_nothing_also_where_each_question_is_asked_four_times() -> None:
+    """Its 40 answers to ten questions are ten clusters, not one."""
+    replies = [_item(number, f"q{number % 10}", "Yes.") for number in range(40)]
+    assert len(set(related(replies))) == 10
+    manual = [_item(number, f"q{number % 10}", "", "the manual") for number in range(40)]
+    assert len(set(related(manual))) == 10
+
+
 def test_few_questions_with_many_answers_stay_clusters() -> None:
     runs = [_item(number, f"q{number % 3}") for number in range(30)]
     assert len(set(related(runs))) == 3
