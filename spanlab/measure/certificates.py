@@ -242,7 +242,10 @@ def certify(store: Store, dataset: str) -> Certificate:
     content = {
         "certificate": 2,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "binding": _binding(store, dataset, measurement.plan),
+        "binding": {
+            **_binding(store, dataset, measurement.plan),
+            "reviews": [items.reviewed, _reviews_hash(store, dataset, items, items.reviewed)],
+        },
         "checks": model_checks(own_setups),
         **quality_of(store.records(dataset), items, sorted(repeats)),
         "measurement": measurement.figures(),
@@ -267,6 +270,10 @@ def stale_because(store: Store, dataset: str, certificate: Certificate) -> tuple
     binding, bound = _binding(store, dataset, plan), certificate.content["binding"]
     changed = dict.fromkeys(_BOUND[key] for key in _BOUND if binding[key] != bound.get(key))
     reasons = [f"{part} changed" for part in changed]
+    if not changed and (reviews := bound.get("reviews")):  # earlier versions did not bind them
+        n, then = reviews
+        if _reviews_hash(store, dataset, read_measured(store, dataset), n) != then:
+            reasons.append("reviews that it counts changed")
     if binding["prompts"] == bound.get("prompts"):
         own_setups = [
             setup for setup in summary.settings.setups if setup.annotator in binding["prompts"]
@@ -320,6 +327,25 @@ def parse_certificate(text: bytes, path: str) -> Certificate:
     return Certificate({**content, "sha256": stated})
 
 
+def _verdicts(annotation: Annotation) -> list[tuple[str, str | None]]:
+    return [(claim.text, claim.verdict) for claim in annotation.claims]
+
+
+def _reviews_hash(store: Store, dataset: str, items: MeasuredItems, n: int) -> str:
+    """Return a hash of what people say of the first n items of the sample, not of who says it."""
+    sample = {item.item_id for item in items.items[:n]}
+    said = {
+        record.item.id: sorted(
+            json.dumps([a.status, a.hallucinated, list(hard_of(a)), _verdicts(a)])
+            for a in words_that_count(record, items.plan)
+            if a.status is not Status.NOT_ANNOTATED
+        )
+        for record in store.records(dataset)
+        if record.item.id in sample
+    }
+    return sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
 def _binding(store: Store, dataset: str, plan: MeasurementPlan) -> dict[str, Any]:
     """Return what a certificate is bound to, as JSON; long or private values as a hash."""
     items, marks, voters = sha256(), sha256(), {plan.annotator}
@@ -327,7 +353,7 @@ def _binding(store: Store, dataset: str, plan: MeasurementPlan) -> dict[str, Any
         items.update(json.dumps([record.item.id, record.item.answer]).encode())
         annotation = record.by(plan.annotator)
         spans = [] if annotation is None else [(s.start, s.end, s.prob) for s in annotation.spans]
-        verdicts = [] if annotation is None else [(c.text, c.verdict) for c in annotation.claims]
+        verdicts = [] if annotation is None else _verdicts(annotation)
         marks.update(json.dumps([record.item.id, spans, verdicts]).encode())
         voters.update(() if annotation is None else annotation.voters)
     setups = [s for s in summary_of(store, dataset).settings.setups if s.annotator in voters]

@@ -363,6 +363,14 @@ def test_a_certificate_says_what_it_is_bound_to_and_when_it_is_stale(
     assert content["calibration"]["error"] < 0.2
     assert content["agreement"] is None
     write(certificate, tmp_path / "c.json")
+    first, *_, later = measurement_queue(store, "d")
+    store.save_annotations("d", [(later, said("anna", marked=True))])
+    assert stale_because(store, "d", certificate) == ()  # a review more changes nothing
+    wrong = int(first[1:]) % 4 == 0
+    store.save_annotations("d", [(first, said("anna", not wrong))])
+    assert stale_because(store, "d", certificate) == ("reviews that it counts changed",)
+    store.save_annotations("d", [(first, said("anna", wrong))])
+    assert stale_because(store, "d", certificate) == ()
     changed = MeasurementPlan(annotator="judge", definition="contradicts a passage", model="new")
     plan_measurement(store, "d", changed)
     assert stale_because(store, "d", certificate) == (
