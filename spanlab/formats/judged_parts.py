@@ -10,14 +10,26 @@ error as its label. A claim stays one, with the words that it was taken from whe
 answer, which are marked if it is not right. A part that does not stand there is a claim without a
 place; of repeated texts the order says which is meant. Parts of several annotators are each one's.
 Where there is no answer beside them, sentences and tokens are the answer.
+
+Some published files have forms of their own, which a recipe names (``judged``):
+
+    {"prompt", "response", "segmented_response": [text, …], "labels": [true, …], "type", "comment"}
+    {"response", "response_sentences": [[key, …], …], "unsupported_response_sentence_keys": [key]}
+    {"input", "output", "annotations": [{"text", "human-atomic-facts": [{"text", "label": "NS"}]}]}
+    {"gpt3_text", "gpt3_sentences": [text, …], "annotation": ["accurate", "major_inaccurate", …]}
+    {"prompt", "output", "annotated": "… <entity><mark>1889</mark><delete>1989</delete></entity>"}
+
+Words that FAVA deletes or puts in a tag alone are wrong, what it inserts between ``<mark>`` is not
+in the answer. A fact is a claim, with the sentence that it was taken from.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
 from spanlab.base.errors import InputError
@@ -34,7 +46,7 @@ from spanlab.formats.verdict_columns import (
     named_values,
     not_understood,
 )
-from spanlab.formats.verdict_words import OF_CLAIMS, VERDICTS, plain_word
+from spanlab.formats.verdict_words import OF_CLAIMS, VERDICTS, plain_word, verdict_of
 from spanlab.formats.vocabulary import named_by, words_in
 from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind, Claim, Span, Verdict
 
@@ -389,3 +401,94 @@ def judged_rows(
     if rules is not None:
         return parts.ruled(rules)
     return parts if all(map(parts.knows, verdict.values)) else None
+
+
+_FACTS, _INSERTED, _DELETED = "human-atomic-facts", "mark", "delete"
+_MARKUP: Final = re.compile(r"<(/?)(\w+)>")
+
+
+def _said(*, is_wrong: bool) -> Verdict:
+    return "not-supported" if is_wrong else "supported"
+
+
+def _biography(line: Mapping[str, Any]) -> Iterator[JudgedPart]:
+    for text, kind in zip(
+        *(parse_list(line.get(name)) or [] for name in ("gpt3_sentences", "annotation")),
+        strict=True,
+    ):
+        yield JudgedPart(text, _said(is_wrong=kind != "accurate"), kind)
+
+
+def _keyed(line: Mapping[str, Any]) -> Iterator[JudgedPart]:
+    wrong = parse_list(line.get("unsupported_response_sentence_keys")) or ()
+    for key, text in parse_list(line["response_sentences"]):
+        yield JudgedPart(text, _said(is_wrong=key in wrong))
+
+
+def _facts(line: Mapping[str, Any], answer: str) -> Iterator[Claim]:
+    for n, sentence in enumerate(parse_list(line["annotations"]) or ()):
+        source = _claim(JudgedPart(sentence.get("text") or ""), answer).source
+        for fact in sentence.get(_FACTS) or ():
+            if fact.get("label") != "IR":  # irrelevant: neither true nor false
+                verdict = verdict_of(fact["label"], field=f"annotations.{n}.{_FACTS}.label")
+                yield Claim(text=fact["text"], source=source, verdict=verdict)
+
+
+def _segments(line: Mapping[str, Any]) -> Iterator[JudgedPart]:
+    names = ("segmented_response", "labels", "type", "comment")
+    columns = (parse_list(line.get(name)) or [] for name in names)
+    for text, is_true, kind, comment in zip_longest(*columns):
+        verdict = _said(is_wrong=is_true is False)
+        yield JudgedPart(text or "", verdict, kind or None, comment or None)
+
+
+def _in_tags(line: Mapping[str, Any]) -> Iterator[JudgedPart]:
+    """Yield the pieces of a text without its tags and insertions."""
+    tagged = line["annotated"]
+    open_tags: list[str] = []
+    at = 0
+    for tag in (*_MARKUP.finditer(tagged), None):
+        text = tagged[at : tag.start() if tag else None]
+        kinds = [name for name in open_tags if name not in (_INSERTED, _DELETED)]
+        if text and _INSERTED not in open_tags:
+            verdict = _said(is_wrong=bool(open_tags and text.strip()))
+            yield JudgedPart(text, verdict, kinds[-1] if kinds else None)
+        if tag is None:
+            return
+        at = tag.end()
+        if not tag[1]:
+            open_tags.append(tag[2])
+        elif tag[2] in open_tags:
+            open_tags.remove(tag[2])
+
+
+class PublishedParts(NamedTuple):
+    """Judged parts in the form of one published file; ``columns`` are those that they are in."""
+
+    columns: tuple[str, ...]
+    read: Callable[[Mapping[str, Any]], Iterator[JudgedPart]] | None
+    texts: str = ""
+
+    def annotations(self, cells: Mapping[str, Any], answer: str) -> Iterator[Annotation]:
+        """Yield the gold labels of a record."""
+        if self.read is not None:
+            yield gold_of_parts(self.read(cells), answer, self.columns[0])
+        elif isinstance(parse_list(cells.get("annotations")), list):
+            yield gold_of((), tuple(_facts(cells, answer)))
+
+    def told(self) -> Iterator[str]:
+        """Say nothing: the recipe is named."""
+        return iter(())
+
+
+PUBLISHED: Final = {
+    "segments": PublishedParts(
+        ("segmented_response", "labels", "type", "comment", "index"), _segments
+    ),
+    "sentences": PublishedParts(
+        ("response_sentences", "unsupported_response_sentence_keys"), _keyed
+    ),
+    "facts": PublishedParts(("annotations",), None),
+    "tags": PublishedParts(("annotated",), _in_tags),
+    "biography": PublishedParts(("gpt3_sentences", "annotation"), _biography),
+}

@@ -57,7 +57,13 @@ from spanlab.formats.feedback import (
 )
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.guess import Guess, guess, unread_marks
-from spanlab.formats.judged_parts import JudgedParts, is_answer_in_parts, judged_parts_in
+from spanlab.formats.judged_parts import (
+    PUBLISHED,
+    JudgedParts,
+    PublishedParts,
+    is_answer_in_parts,
+    judged_parts_in,
+)
 from spanlab.formats.known.analysis_table import (
     CellsRow,
     is_own,
@@ -130,7 +136,6 @@ class MappedReader(reader.FormatReader):
     """Reads records whose columns are named by the user, or have common names."""
 
     maps_columns = True
-    judgements: ClassVar[frozenset[str]] = frozenset()  # columns that ``_gold`` is made of
     # Cells that mark nothing where others mark texts; null in JSON is an answer nobody looked at.
     _none_marked: ClassVar[tuple[str | None, ...]] = ("",)
 
@@ -140,7 +145,7 @@ class MappedReader(reader.FormatReader):
         self._mapping = Guess()
         self._rules = rules_in(options.hallucinated_if)
         self._verdicts = VerdictColumns()
-        self._parts: JudgedParts | None = None
+        self._parts: JudgedParts | PublishedParts | None = None
         self._unread_parts = ""  # a remark on parts that may be judged
         self._votes: tuple[Votes, ...] = ()  # columns of verdicts by annotators' names
         self._fed_back = FeedbackCounts()
@@ -210,12 +215,18 @@ class MappedReader(reader.FormatReader):
     def _by_annotator(self) -> AnnotatorRows | None:
         """How rows are joined that each have what one annotator says; None for other records."""
         samples = self._samples_given
-        if self.judgements or not samples or is_own(samples[0]) or is_table(samples[0]):
+        if self._published or not samples or is_own(samples[0]) or is_table(samples[0]):
             return None
         try:
             return annotator_rows_in(samples, self._options.columns, self._rules)
         except InputError:
             return None  # which is said when the columns are mapped
+
+    @cached_property
+    def _published(self) -> PublishedParts | None:
+        """How parts are judged in a form of their own; None if people say what judges."""
+        recipe = known_for(columns_of(self._samples_given)) if self._rules is None else {}
+        return PUBLISHED.get(recipe.get("judged", ""))
 
     def _names_given(self) -> tuple[str, ...]:
         return tuple(next(iter(self._samples_given), ()))
@@ -232,7 +243,7 @@ class MappedReader(reader.FormatReader):
     @property
     def fields(self) -> Mapping[str, str]:
         """Which field of ours is read from each column."""
-        judged = dict.fromkeys((*self.judgements, *self._verdicts.read), "labels")
+        judged = dict.fromkeys(self._verdicts.read, "labels")
         judged |= dict.fromkeys(self._tagged, "spans")
         judged |= {votes.column: "labels" for votes in self._votes if votes.verdict}
         judged |= dict.fromkeys(self._parts.columns if self._parts else (), "labels")
@@ -381,7 +392,7 @@ class MappedReader(reader.FormatReader):
             return record_of(cells)
         names, said_by = self._mapping, cells.pop(SAID, {})
         theirs = {field: _present(value_at(cells, column)) for field, column in names.items()}
-        used = {names[field] for field in theirs} | self.judgements | {*self._tagged}
+        used = {*names.values(), *self._tagged}
         used |= self._by_annotator.fields.keys() if self._by_annotator else set()
         used |= {*self._parts.columns} if self._parts else set()
         label = _label_beside(names.get("model", ""))
@@ -428,7 +439,7 @@ class MappedReader(reader.FormatReader):
         if isinstance(given, Mapping) and not is_reply(given) and (failure := _failed_call(given)):
             raise failure
         names = self._mapping
-        if self._parts and names.get("answer") == self._parts.texts:
+        if isinstance(self._parts, JudgedParts) and names.get("answer") == self._parts.texts:
             return self._parts.answer(cells)
         answer = answer_in(given, names.get("answer", "")) or of_chat
         if not answer:
@@ -495,7 +506,7 @@ class MappedReader(reader.FormatReader):
     def _find_verdicts(self, samples: Sequence[Mapping[str, Any]]) -> VerdictColumns:
         """Return the columns that judge whole answers; none where parts are judged."""
         ours = bool(samples) and (is_own(samples[0]) or is_table(samples[0]))
-        if self.judgements or ours:
+        if ours or isinstance(self._parts, PublishedParts):
             return VerdictColumns()
         fed_back = {name_of(entry) for sample in samples for entry in feedback_in(sample)}
         taken = dict(self._mapping)
@@ -518,9 +529,9 @@ class MappedReader(reader.FormatReader):
 
     def _find_parts(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> None:
         """Look for parts of answers that are judged, unless marks are in a column of their own."""
-        if self._by_annotator is not None and self._by_annotator.parts is not None:
-            self._parts = self._by_annotator.parts
-        elif not (self.judgements or not samples or is_own(samples[0]) or is_table(samples[0])):
+        if self._published or (self._by_annotator and self._by_annotator.parts):
+            self._parts = self._published or (self._by_annotator and self._by_annotator.parts)
+        elif samples and not (is_own(samples[0]) or is_table(samples[0])):
             taken: Mapping[str, str] = {"spans": ""}
             with suppress(InputError):  # which is said when the columns are mapped
                 taken = guess(columns, samples, self._options.columns)
@@ -573,6 +584,8 @@ class MappedReader(reader.FormatReader):
                 names.check_answer(columns, samples)
             if self._parts and in_parts and "messages" not in names:
                 names.setdefault("answer", self._parts.texts)
+            if self._published:
+                names.pop("spans", None)
             return names
         except InputError as error:
             failures = [failure for sample in samples if (failure := _failure_in(sample))]

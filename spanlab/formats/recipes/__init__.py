@@ -12,7 +12,8 @@ A recipe has options of reading that say what a file's fields mean, by their nam
 ``ReadOptions``; what is said beside it goes before. ``spanlab import --dry-run`` writes one.
 
 Those in this folder also say what their files are called (``title``) and which paths these have
-and others lack (``has``): such files are read by their ``columns`` without a word.
+and others lack (``has``): such files are read by their ``columns`` without a word. ``judged`` names
+the form in which parts of their answers are judged, of ``judged_parts.PUBLISHED``.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ PARTS: Final = (
     *("format", "encoding", "records", "speaker", "turns", "hallucinated_if", "common_labels"),
     "columns",
 )
-_ABOUT: Final = ("title", "has")  # which files it is for
+_ABOUT: Final = ("title", "has", "judged")  # which files it is for, how their parts are judged
 
 
 def known_for(paths: Collection[str]) -> Mapping[str, Any]:
