@@ -98,8 +98,14 @@ class FormatReader(ABC):
         """Say whether an answer stays as it stands, with reasoning that may be before it."""
         return False
 
-    def finish(self) -> None:  # noqa: B027 - most formats leave nothing out
+    def finish(self) -> None:
         """Say what was read otherwise than it stands, once the file is read."""
+        for remark in filter(None, self._remarks()):
+            self._options.on_warning(f"{self._file.name}: {remark}")
+
+    def _remarks(self) -> Iterator[str]:
+        """Yield what to say of the file; nothing is said of most."""
+        return iter(())
 
     @property
     def fields(self) -> Mapping[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 from contextlib import closing, suppress
 from copy import copy
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -167,9 +167,8 @@ def _as_lines(table: type[TableReader], file: InputFile, stamp: tuple[int, int])
 def _records(
     reader: FormatReader, file: InputFile, options: ReadOptions, contexts: ContextFiles | None
 ) -> Generator[PlacedRecord, None, None]:
-    report, failed = FieldReport(), _FailedCalls(file.name)
-    reasoning = ReasoningAside(file.name)
-    verdicts = _VerdictRemarks(file.name)
+    report, failed = FieldReport(), _FailedCalls()
+    reasoning, verdicts = ReasoningAside(), _VerdictRemarks()
     try:
         for row in reader.rows():
             try:
@@ -205,9 +204,8 @@ def _records(
         if fields := report.fields(reader.sources):
             options.on_fields(file.name, {**reader.around, **fields})
     reader.finish()
-    reasoning.finish(options)
-    failed.finish(options)
-    verdicts.finish(options)
+    for remark in chain(reasoning.remarks(), failed.remarks(), verdicts.remarks()):
+        options.on_warning(f"{file.name}: {remark}")
     if contexts is not None:
         contexts.finish(options.on_warning)
 
@@ -215,8 +213,7 @@ def _records(
 class _VerdictRemarks:
     """The records of a file whose verdicts on the whole answer people should look at."""
 
-    def __init__(self, file: str) -> None:
-        self._file = file
+    def __init__(self) -> None:
         self._contradicting: list[str] = []
         self._n_claims = 0  # made of whole-answer labels
 
@@ -226,17 +223,17 @@ class _VerdictRemarks:
             self._contradicting.append(f"{row.unit} {row.line:,}")
         self._n_claims += any(one.is_claim_of_whole(record.item) for one in record.annotations)
 
-    def finish(self, options: ReadOptions) -> None:
-        """Say which annotations contradict themselves, and how many were made of labels."""
+    def remarks(self) -> Iterator[str]:
+        """Yield which annotations contradict themselves, and how many were made of labels."""
         if self._contradicting:
-            options.on_warning(
-                f"{self._file}: an annotation calls the answer right and marks a part of it, both "
-                f"are kept and the marks count: {named_ids(self._contradicting)}"
+            yield (
+                "an annotation calls the answer right and marks a part of it, both are kept and "
+                f"the marks count: {named_ids(self._contradicting)}"
             )
         if self._n_claims:
-            options.on_warning(
-                f"{self._file}: {counted(self._n_claims, 'answer')} with a claim that an earlier "
-                "version made of a whole-answer label, which counts as no answer; after the import "
+            yield (
+                f"{counted(self._n_claims, 'answer')} with a claim that an earlier version made of "
+                "a whole-answer label, which counts as no answer; after the import "
                 "`spanlab annotators verdicts DATASET ANNOTATOR` makes verdicts of them"
             )
 
@@ -244,9 +241,8 @@ class _VerdictRemarks:
 class _FailedCalls:
     """The records of a file without an answer, because the model's call failed."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self) -> None:
         self.n_read = 0
-        self._file = file
         self._n = 0
         self._first: InputError | None = None
 
@@ -255,8 +251,8 @@ class _FailedCalls:
         self._n += 1
         self._first = self._first or error
 
-    def finish(self, options: ReadOptions) -> None:
-        """Say how many were left out and why.
+    def remarks(self) -> Iterator[str]:
+        """Yield how many were left out and why.
 
         Raises:
             InputError: nothing else is in the file.
@@ -267,7 +263,7 @@ class _FailedCalls:
             nothing = copy(self._first)
             nothing.what = f"no record of {self._n:,} has an answer: {self._first.what}"
             raise nothing
-        options.on_warning(
-            f"{self._file}: {self._n:,} of {counted(self._n + self.n_read, 'record')} have no "
-            f"answer and are left out, the first because {self._first}"
+        yield (
+            f"{self._n:,} of {counted(self._n + self.n_read, 'record')} have no answer and are "
+            f"left out, the first because {self._first}"
         )

@@ -7,10 +7,9 @@ marked, the text stays whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
-from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import NoAnswer
 from spanlab.output.figures import counted, named_ids
 from spanlab.schema import Annotation, Citation, Claim, Interval, Record, Span
@@ -28,8 +27,7 @@ class _MarkedError(Exception):
 class ReasoningAside:
     """Puts the reasoning before the answers of a file aside, and says so once it is read."""
 
-    def __init__(self, file: str) -> None:
-        self._file = file
+    def __init__(self) -> None:
         self._n = 0
         self._whole: list[str] = []  # ids of items whose reasoning is marked
 
@@ -62,17 +60,17 @@ class ReasoningAside:
         }
         return Record.of_valid(item.model_copy(update=update), annotations)
 
-    def finish(self, options: ReadOptions) -> None:
-        """Say of how many items the reasoning was put aside, and of which it was not."""
+    def remarks(self) -> Iterator[str]:
+        """Yield of how many items the reasoning was put aside, and of which it was not."""
         if self._n:
-            options.on_warning(
-                f"{self._file}: the reasoning before the answers of {counted(self._n, 'item')} is "
-                f"not judged, and kept in meta as {REASONING!r}"
+            yield (
+                f"the reasoning before the answers of {counted(self._n, 'item')} is not judged, "
+                f"and kept in meta as {REASONING!r}"
             )
         if self._whole:
-            options.on_warning(
-                f"{self._file}: the reasoning before {counted(len(self._whole), 'answer')} stays "
-                f"there, as people marked a part of it: {named_ids(self._whole, _NAMED)}"
+            yield (
+                f"the reasoning before {counted(len(self._whole), 'answer')} stays there, as "
+                f"people marked a part of it: {named_ids(self._whole, _NAMED)}"
             )
 
 

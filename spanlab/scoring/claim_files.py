@@ -191,13 +191,12 @@ class ClaimsReader(FormatReader):
         """The columns of the labels."""
         return dict.fromkeys(self._judging, "labels")
 
-    def finish(self) -> None:
-        """Say which labels are no verdicts."""
+    def _remarks(self) -> Iterator[str]:
         if self._n_numbers:
-            self._options.on_warning(
-                f"{self._file.name}: what a number says of a hypothesis differs from one set to "
-                f"the next: {counted(self._n_numbers, 'label')} stay in meta; words such as "
-                "entailment become verdicts"
+            yield (
+                "what a number says of a hypothesis differs from one set to the next: "
+                f"{counted(self._n_numbers, 'label')} stay in meta; words such as entailment "
+                "become verdicts"
             )
 
     def rows(self) -> Iterator[FileRow]:

@@ -33,10 +33,10 @@ class SchemaReader(TableReader):
         text_fields = [field for field in self._schema() if not holds_bytes(field.type)]
         return tuple(path for field in text_fields for path in _paths(field))
 
-    def finish(self) -> None:
-        """Say which columns hold bytes."""
+    def _remarks(self) -> Iterator[str]:
+        yield from super()._remarks()
         if images := self._name_byte_columns():
-            self._options.on_warning(f"{self._file.name}: left out {images}")
+            yield f"left out {images}"
 
     @abstractmethod
     def _schema(self) -> Sequence[Any]:

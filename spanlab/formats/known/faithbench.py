@@ -124,17 +124,16 @@ class FaithBenchReader(reader.FormatReader):
             item=item, annotations=tuple(self._annotation(sample, person) for person in people)
         )
 
-    def finish(self) -> None:
-        """Say what the batch leaves open."""
+    def _remarks(self) -> Iterator[str]:
         if self._unmarked:
-            self._options.on_warning(
-                f"{self._file.name}: {self._unmarked} samples have no annotation, and the file "
-                "does not say who looked at them; they count as not annotated"
+            yield (
+                f"{self._unmarked} samples have no annotation, and the file does not say who "
+                "looked at them; they count as not annotated"
             )
         if self._loose:
-            self._options.on_warning(
-                f"{self._file.name}: {self._loose} quotes of a source are not where their offsets "
-                "say and were left out as evidence"
+            yield (
+                f"{self._loose} quotes of a source are not where their offsets say and were left "
+                "out as evidence"
             )
 
     def _annotation(self, sample: _SummarySample, annotator: str) -> Annotation:

@@ -114,19 +114,17 @@ class JsonReader(MappedReader):
             row = self._file.row(item.line, to_json(item.cells), unit, number)
             yield row if item.refused is None else row._replace(refused=item.refused)
 
-    def finish(self) -> None:
-        """Say also which results of a batch have no request, and how all get one."""
-        super().finish()
+    def _remarks(self) -> Iterator[str]:
+        yield from super()._remarks()
         for remark in () if self._requests is None else self._requests.finish():
-            self._options.on_warning(remark)
+            self._options.on_warning(remark)  # which names the file of the requests
         known = self._mapping.keys()
         is_asked = self._requests is not None or not known.isdisjoint(("question", "messages"))
         first = () if self._is_array or self._requests is not None else self._first_objects
         is_mt_bench = any({"question_id", "choices"} <= record.keys() for record in first)
         if is_mt_bench or (self._mapping.get("id") == BATCH_ID and not is_asked):
-            self._options.on_warning(
-                f"{self._file.name}: the questions of a batch stand in the file of its requests, "
-                "which --requests joins"
+            yield (
+                "the questions of a batch stand in the file of its requests, which --requests joins"
             )
 
     @property

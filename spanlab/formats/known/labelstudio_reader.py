@@ -140,22 +140,21 @@ class LabelStudioReader(reader.FormatReader):
         annotations = [*self._by_people(task, item.answer), *self._by_models(task, item.answer)]
         return Record(item=item, annotations=tuple(_uniquely_named(annotations)))
 
-    def finish(self) -> None:
-        """Say what the export holds that is not about spans."""
+    def _remarks(self) -> Iterator[str]:
         for n, remark in (
             (self._n_cut, "ended one character past the text and were cut"),
             (self._n_percent, "had a score above 1, which was read as percent"),
         ):
             if n:
-                self._options.on_warning(f"{self._file.name}: {counted(n, 'region')} {remark}")
+                yield f"{counted(n, 'region')} {remark}"
         if self._names_lost:
-            self._options.on_warning(
-                f"{self._file.name}: its annotators, in JSON-MIN also its ids, are those of Label "
-                "Studio; ours come back with its JSON, not in JSON-MIN and CSV"
+            yield (
+                "its annotators, in JSON-MIN also its ids, are those of Label Studio; ours come "
+                "back with its JSON, not in JSON-MIN and CSV"
             )
         if self._other:
             kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(self._other.items()))
-            self._options.on_warning(f"{self._file.name}: left out what marks no span: {kinds}")
+            yield f"left out what marks no span: {kinds}"
 
     def _by_people(self, task: ExportedTask, answer: str) -> Iterator[Annotation]:
         own = [told for told in task.own() if told.kind in _PEOPLE]

@@ -99,16 +99,14 @@ class MushroomReader(reader.FormatReader):
         annotations = (*_gold(line), *self._raters(line))
         return Record(item=item, annotations=annotations)
 
-    def finish(self) -> None:
-        """Say which raw spans were not kept as they stand."""
+    def _remarks(self) -> Iterator[str]:
         for ids, spans, done in (
             (self._empty, "empty raw span", "left out"),
             (self._clipped, "raw span", "clipped by one character, at the end of the answer"),
         ):
             if ids:
                 shown = named_ids(list(dict.fromkeys(ids)), _NAMED)
-                told = f"{counted(len(ids), spans)} {done}: {shown}"
-                self._options.on_warning(f"{self._file.name}: {told}")
+                yield f"{counted(len(ids), spans)} {done}: {shown}"
 
     def _raters(self, line: _PublishedLine) -> Iterator[Annotation]:
         for annotator, places in (line.annotations or {}).items():

@@ -58,12 +58,11 @@ class ProdigyReader(reader.FormatReader):
             lines = [row.raw for row in (first, *others)]
             yield first._replace(beginning=b"[" + b",".join(lines) + b"]")
 
-    def finish(self) -> None:
-        """Say how many lines were rejected."""
+    def _remarks(self) -> Iterator[str]:
         if self._n_rejected:
-            self._options.on_warning(
-                f"{self._file.name}: {counted(self._n_rejected, 'line')} with the answer reject or "
-                "another than accept and ignore came without labels: they do not say what is right"
+            yield (
+                f"{counted(self._n_rejected, 'line')} with the answer reject or another than "
+                "accept and ignore came without labels: they do not say what is right"
             )
 
     def _record(self, row: FileRow) -> Record:

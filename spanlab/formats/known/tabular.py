@@ -283,7 +283,6 @@ class MappedReader(reader.FormatReader):
         if columns := self.columns():
             samples = self._samples
             self._check_speakers(samples)
-            self._find_parts(columns, samples)
             self._mapping = self._map(columns, samples)
             if self._by_annotator is not None and self._by_annotator.place is not None:
                 self._mapping["spans"] = SPANS
@@ -302,49 +301,40 @@ class MappedReader(reader.FormatReader):
         """Say that what somebody has worked on here stays as it was."""
         return bool(record.annotations and self._samples_given and is_own(self._samples_given[0]))
 
-    def finish(self) -> None:
-        """Say what became of messages and verdicts, and which marked texts have no known place."""
-        recipe = {} if self._options.columns else known_for(self.columns())
-        if recipe:
-            self._options.on_warning(f"{self._file.name}: read by the recipe of {recipe['title']}")
-        remarks = [
-            *self._mapping.told(),
-            self._unread_parts,
-            *(votes.unclear for votes in self._votes),
-        ]
-        remarks += self._parts.told() if self._parts else ()
-        remarks += [rule.told() for of_one in (self._rules or {}).values() for rule in of_one]
-        for told in filter(None, (*self._verdicts.told(), *self._fed_back.told(), *remarks)):
-            self._options.on_warning(f"{self._file.name}: {told}")
+    def _remarks(self) -> Iterator[str]:
+        if not self._options.columns and (recipe := known_for(self.columns())):
+            yield f"read by the recipe of {recipe['title']}"
+        yield from self._verdicts.told()
+        yield from self._fed_back.told()
+        yield from self._mapping.told()
+        yield self._unread_parts
+        yield from (votes.unclear for votes in self._votes)
+        yield from self._parts.told() if self._parts else ()
+        yield from (rule.told() for rule in chain.from_iterable((self._rules or {}).values()))
         if self._speaker != self._options.speaker:
-            self._options.on_warning(
-                f"{self._file.name}: {self._speaker} is read as the model, as all other messages "
-                "are a user's; --speaker NAME names another one"
+            yield (
+                f"{self._speaker} is read as the model, as all other messages are a user's; "
+                "--speaker NAME names another one"
             )
         if self._unread:
-            self._options.on_warning(
-                f"{self._file.name}: {self._unread!r} has no readable spans and is kept in meta; "
-                "expected lists of [start, end], or of objects with start and end"
+            yield (
+                f"{self._unread!r} has no readable spans and is kept in meta; expected lists of "
+                "[start, end], or of objects with start and end"
             )
         if self._tagged:
-            self._options.on_warning(
-                f"{self._file.name}: tags around what is hallucinated, in "
-                f"{', '.join(map(repr, self._tagged))}, are read as marked places"
-            )
+            tagged = ", ".join(map(repr, self._tagged))
+            yield f"tags around what is hallucinated, in {tagged}, are read as marked places"
         if self._n_empty:
-            self._options.on_warning(
-                f"{self._file.name}: {self._mapping['spans']!r} is empty in "
-                f"{counted(self._n_empty, 'record')}, which is read as nothing marked; "
-                "'not judged' says otherwise"
+            yield (
+                f"{self._mapping['spans']!r} is empty in {counted(self._n_empty, 'record')}, which "
+                "is read as nothing marked; 'not judged' says otherwise"
             )
-        if self._joined:
-            self._options.on_warning(f"{self._file.name}: {self._joined}")
+        yield self._joined
         if self._unplaced:
-            named = named_ids(self._unplaced, _NAMED)
-            self._options.on_warning(
-                f"{self._file.name}: marked texts of {counted(len(self._unplaced), 'item')} do not "
-                "stand in their answers, or more than once; they are kept as claims that are not "
-                f"supported: {named}"
+            yield (
+                f"marked texts of {counted(len(self._unplaced), 'item')} do not stand in their "
+                "answers, or more than once; they are kept as claims that are not supported: "
+                f"{named_ids(self._unplaced, _NAMED)}"
             )
 
     @cached_property
@@ -527,27 +517,22 @@ class MappedReader(reader.FormatReader):
         except InputError as error:
             raise error.at(file=self._file.name) from None
 
-    def _find_parts(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> None:
+    def _find_parts(self, samples: Sequence[Mapping[str, Any]], names: Guess) -> None:
         """Look for parts of answers that are judged, unless marks are in a column of their own."""
-        if self._published or (self._by_annotator and self._by_annotator.parts):
-            self._parts = self._published or (self._by_annotator and self._by_annotator.parts)
-        elif samples and not (is_own(samples[0]) or is_table(samples[0])):
-            taken: Mapping[str, str] = {"spans": ""}
-            with suppress(InputError):  # which is said when the columns are mapped
-                taken = guess(columns, samples, self._options.columns)
-            try:
-                if "spans" not in taken:
-                    found = judged_parts_in(samples, taken.values(), self._rules)
-                    self._parts, self._unread_parts = found
-                answers = self._sides.answers if isinstance(self._sides, Sides) else ()
-                if self._parts and answers and self._parts.texts not in answers:
-                    self._unread_parts = (
-                        f"{self._parts.texts!r} does not say which answer of a record it judges, "
-                        "and is kept in meta"
-                    )
-                    self._parts = None
-            except InputError as error:
-                raise error.at(file=self._file.name) from None
+        by_rows = self._by_annotator.parts if self._by_annotator else None
+        self._parts = self._published or by_rows
+        if self._parts or "spans" in names or not samples:
+            return
+        if not (is_own(samples[0]) or is_table(samples[0])):
+            found = judged_parts_in(samples, names.values(), self._rules)
+            self._parts, self._unread_parts = found
+        answers = self._sides.answers if isinstance(self._sides, Sides) else ()
+        if self._parts and answers and self._parts.texts not in answers:
+            self._unread_parts = (
+                f"{self._parts.texts!r} does not say which answer of a record it judges, and is "
+                "kept in meta"
+            )
+            self._parts = None
 
     def _check_speakers(self, samples: Sequence[Mapping[str, Any]]) -> None:
         """Refuse chats that name who speaks, as nothing says who of them is the model."""
@@ -575,15 +560,16 @@ class MappedReader(reader.FormatReader):
 
     def _map(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> Guess:
         try:
-            in_parts = self._parts is not None and is_answer_in_parts(self._parts.texts)
-            if self._parts:
-                inside = f"{self._parts.texts}."
-                columns = [column for column in columns if not column.startswith(inside)]
             names = guess(columns, samples, self._options.columns)
-            if not in_parts:
+            self._find_parts(samples, names)
+            texts = self._parts.texts if self._parts else ""
+            if texts:
+                columns = [column for column in columns if not column.startswith(f"{texts}.")]
+                names = guess(columns, samples, self._options.columns)
+            if not is_answer_in_parts(texts):
                 names.check_answer(columns, samples)
-            if self._parts and in_parts and "messages" not in names:
-                names.setdefault("answer", self._parts.texts)
+            elif "messages" not in names:
+                names.setdefault("answer", texts)
             if self._published:
                 names.pop("spans", None)
             return names

@@ -36,15 +36,12 @@ class WorkbookReader(TableReader):
             names.pop()
         return tuple(name or f"column {number}" for number, name in enumerate(names, start=1))
 
-    def finish(self) -> None:
-        """Say which other sheets have rows."""
-        super().finish()
+    def _remarks(self) -> Iterator[str]:
+        yield from super()._remarks()
         with self._book() as book:
             others = [sheet.title for sheet in book.worksheets if not _is_empty(sheet)][1:]
         if others:
-            self._options.on_warning(
-                f"{self._file.name}: read was the first sheet; left out: {', '.join(others)}"
-            )
+            yield f"read was the first sheet; left out: {', '.join(others)}"
 
     def _cells(self) -> Iterator[CellsRow]:
         columns = self._header()

@@ -59,12 +59,11 @@ class SummariesReader(reader.FormatReader):
             entry = {"book": name, **book} if isinstance(book, dict) else book
             yield self._file.row(number, to_json(entry), "record")
 
-    def finish(self) -> None:
-        """Say of how many books the chunks are missing."""
+    def _remarks(self) -> Iterator[str]:
         if self._without:
-            self._options.on_warning(
-                f"{self._file.name}: without the chunks of {self._without} of the books: the "
-                "summaries of chunks stand for the source"
+            yield (
+                f"without the chunks of {self._without} of the books: the summaries of chunks "
+                "stand for the source"
             )
 
     _without = 0
