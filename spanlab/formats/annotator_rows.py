@@ -32,17 +32,7 @@ from spanlab.schema import Annotation
 
 SAID: Final = "rows of annotators"  # the field of a joined record that has what each says
 SPANS: Final = "spans"  # the field of it that marked places become
-_ANNOTATORS: Final = frozenset(
-    (
-        *words_in("judged", "by_annotator"),
-        *(
-            f"{owner}{noun}{what}"
-            for owner in ("", "assignment ")
-            for noun in words_in("judged", "annotators")
-            for what in ("", " id", " name", " email", " model")
-        ),
-    )
-)
+_ANNOTATORS: Final = frozenset(words_in("judged", "by_annotator"))
 _EDGES: Final = (("start", "end"), ("begin", "end"), ("from", "to"))
 _OFFSETS: Final = frozenset(("char", "character", "offset", "index", "idx", "position", "pos"))
 _OWNERS: Final = frozenset(("span", "hallucinated", "hallucination", "error", "mark", "marked"))

@@ -81,6 +81,11 @@ def any_element(path: str) -> str:
     return ".".join(part for part in path.split(".") if not part.isdecimal())
 
 
+def are_objects(value: Any) -> bool:
+    """Say whether a value is a list of objects, which may be empty."""
+    return isinstance(value, list) and all(isinstance(part, Mapping) for part in value)
+
+
 def value_at(record: Any, path: str) -> Any:
     """Return the value at a path; None if there is none."""
     if isinstance(record, Mapping):

@@ -44,9 +44,7 @@ _LISTS: Final = words_in("judged", "lists")
 _JUDGES: Final = words_in("judged", "judges")
 _PLACED: Final = frozenset(("start", "end", "span", "spans", "text"))  # not of the whole answer
 _BY_NAME: Final = ("scores", "feedback_stats")
-_BY_PEOPLE: Final = frozenset(
-    ("votes", "verdicts", "labels", "annotations", "judgments", "judgements", "ratings", "reviews")
-)
+_BY_PEOPLE: Final = frozenset(words_in("judged", "by_people"))
 _QUALITIES: Final = frozenset(
     word for name in ("bad", "good", "measures", "qualities") for word in words_in("judged", name)
 )

@@ -33,7 +33,7 @@ from spanlab.formats.chats import (
     is_message,
     is_said_by_model,
 )
-from spanlab.formats.columns import any_element, model_in, value_at, words_of
+from spanlab.formats.columns import any_element, are_objects, model_in, value_at, words_of
 from spanlab.formats.reader import (
     LANGUAGES,
     as_passage,
@@ -135,19 +135,11 @@ def guess(
         InputError: a column that they name is not there.
     """
     _check_said(columns, samples, said or {})
-    found = Guess(said or columns_of_known(columns))
-    guesser = _Guesser(columns, samples)
+    guesser = _Guesser(columns, samples, Guess(said or columns_of_known(columns)))
     for field in NAMES:
-        if field not in found:
-            taken = tuple(f"{column}." for column in found.values())
-            free = [column for column in columns if not f"{column}.".startswith(taken)]
-            ranked = guesser.ranked(field, free, found)
-            if ranked and ranked[0].column:
-                found[field] = ranked[0].column
-                found.why |= {field: ranked[0].why} if ranked[0].why else {}
-                if guesser.has_close(ranked):
-                    found.close[field] = ranked[1].column
-    return found
+        if field not in guesser.found:
+            guesser.choose(field)
+    return guesser.found
 
 
 def is_given(path: str) -> bool:
@@ -176,34 +168,40 @@ class _Candidate(NamedTuple):
 class _Guesser:
     """Scores the columns of some records; what stands in one is looked at once."""
 
-    def __init__(self, columns: Sequence[str], samples: Samples) -> None:
-        self._samples = samples
+    def __init__(self, columns: Sequence[str], samples: Samples, found: Guess) -> None:
+        self.found = found
+        self._columns, self._samples = columns, samples
+        self._free: Sequence[str] = columns
         self._held: dict[str, list[Any]] = {}
         self._are_shown = any(words_of(column).endswith("worker id") for column in columns)
         self._are_messages = bool(samples) and all(map(is_said_by_model, samples))
 
-    def ranked(self, field: str, free: Sequence[str], found: Mapping[str, str]) -> list[_Candidate]:
+    def choose(self, field: str) -> None:
+        """Give a field the likeliest of the columns that no other has."""
+        taken = tuple(f"{column}." for column in self.found.values())
+        self._free = [one for one in self._columns if not f"{one}.".startswith(taken)]
+        first, *others = self._ranked(field) or [_Candidate(0.0, "")]
+        if not first.column:
+            return
+        self.found[field] = first.column
+        self.found.why |= {field: first.why} if first.why else {}
+        second = others[0] if others and others[0].score == first.score else first
+        is_outer = second.column and "." not in first.column + second.column
+        if is_outer and self._all_in(first.column) != self._all_in(second.column):
+            self.found.close[field] = second.column
+
+    def _ranked(self, field: str) -> list[_Candidate]:
         """Return the columns that may be a field's, the likeliest first."""
         if field == "answer" and self._are_messages:
-            return [
-                _Candidate(1.0, name, "a message of the model")
-                for name in HOLDS
-                if name in self._samples[0]
-            ][:1]
+            named = (name for name in HOLDS if name in self._samples[0])
+            return [_Candidate(1.0, next(named), "a message of the model")]
         ranks, order = _RANKS[field], NAMES[field].index
-        named = [(words, column) for words, column in self._names(free, field) if words in ranks]
-        named.sort(key=lambda pair: order(pair[0]))
-        scored = [self._candidate(field, *pair, found) for pair in named]
+        named_so = [(words, column) for words, column in self._names(field) if words in ranks]
+        named_so.sort(key=lambda pair: order(pair[0]))
+        scored = [self._candidate(field, *pair) for pair in named_so]
         if scored := [one for one in scored if one.score]:
             return sorted(scored, key=lambda one: -one.score)
-        return [_Candidate(1.0, *told) for told in self._otherwise(field, free, found, named)][:1]
-
-    def has_close(self, ranked: Sequence[_Candidate]) -> bool:
-        """Say whether the second column would do as well as the first, and holds other things."""
-        first, second = ranked[0], ranked[min(1, len(ranked) - 1)]
-        is_other = self._all_in(first.column) != self._all_in(second.column)
-        are_outer = second.column and "." not in first.column + second.column
-        return bool(are_outer) and is_other and first.score == second.score
+        return [_Candidate(1.0, *told) for told in self._otherwise(field, named_so)][:1]
 
     def _all_in(self, column: str) -> list[Any]:
         """Return what stands in a column in each sample."""
@@ -214,19 +212,19 @@ class _Guesser:
     def _values(self, column: str) -> list[Any]:
         return [value for value in self._all_in(column) if not is_missing(value)]
 
-    def _names(self, columns: Sequence[str], field: str) -> Iterator[tuple[str, str]]:
+    def _names(self, field: str) -> Iterator[tuple[str, str]]:
         """Yield columns by the words of their paths, then of the ends of these, outermost first.
 
         An id or a language inside something is that thing's; what stands under "expected" or
         "scores" is no answer, but may be the reference, and under "request" it is none either.
         """
-        for column in columns:
+        for column in self._free:
             yield words_of(column), column
             if self._are_shown and (shown := _SHOWN.fullmatch(column)):
                 yield words_of(shown[1]), column
         if field in {"id", "lang"}:
             return
-        inner = [(column.split("."), column) for column in columns if "." in column]
+        inner = [(column.split("."), column) for column in self._free if "." in column]
         for path, column in sorted(inner, key=lambda pair: len(pair[0])):
             outer = [words_of(part) for part in path[:-1]]
             is_asked = field == "answer" and not _GIVEN.isdisjoint(outer)
@@ -236,11 +234,9 @@ class _Guesser:
                 for count in range(1, len(path)):
                     yield words_of(" ".join(path[count:])), column
 
-    def _candidate(
-        self, field: str, words: str, column: str, found: Mapping[str, str]
-    ) -> _Candidate:
+    def _candidate(self, field: str, words: str, column: str) -> _Candidate:
         score = 0.5 ** _RANKS[field][words]
-        if share := self._share(field, column, found):
+        if share := self._share(field, column):
             return _Candidate(score * share, column)
         # What has a weaker name than several answers is what they are about.
         is_several = field == "answer" and words in _SEVERAL and bool(self._samples)
@@ -250,7 +246,7 @@ class _Guesser:
         )
         return _Candidate(score if are_several else 0.0, "")
 
-    def _share(self, field: str, column: str, found: Mapping[str, str]) -> float:
+    def _share(self, field: str, column: str) -> float:
         """Return the share of what stands in a column that can be a field's; 0 below half."""
         if not self._samples:
             return 1.0
@@ -261,7 +257,7 @@ class _Guesser:
             or (field == "answer" and _is_figure(column, values))
             or (words == "labels" and not any(map(parse_list, values)))  # of unknown kinds
             # Verdicts on answers that say more than a verdict are no references.
-            or (field == "reference" and self._judges(column, found.get("answer")))
+            or (field == "reference" and self._judges(column, self.found.get("answer")))
         )
         # A wrong record is one to be told of, and no other column.
         fitting = 0 if is_none else sum(_FITS[field](value, column) for value in values)
@@ -272,34 +268,27 @@ class _Guesser:
         said = [self._values(path) for path in (column, answer) if path]
         return [bool(values) and are_verdicts(values) for values in said] == [True, False]
 
-    def _otherwise(
-        self,
-        field: str,
-        free: Sequence[str],
-        found: Mapping[str, str],
-        named: Sequence[tuple[str, str]],
-    ) -> Iterator[tuple[str, str]]:
+    def _otherwise(self, field: str, named: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         """Yield columns that are a field's for want of one that is called so and holds it, and why.
 
         A column of answers may be called by its model, or be empty; passages and marks are told by
         what others hold.
         """
         if field == "answer":
-            yield from ((column, "named by a model") for column in free if model_in(column))
+            yield from ((column, "named by a model") for column in self._free if model_in(column))
         if field in {"id", "lang", "question", "answer"}:
             for _, of_name in groupby(named, key=itemgetter(0)):
-                empty = (column for _, column in of_name if not self._values(column))
-                yield from reversed(
-                    [(c, "empty in the first records") for c in empty if "." not in c]
-                )
-        if field in {"passages", "spans"}:
-            by_words = {words_of(path): path for path in reversed(free)}
-            answers = self._all_in(found["answer"]) if "answer" in found else []
-            beside = self._marking if field == "spans" else self._cited
-            yield from beside(by_words, answers, found)
+                empty = [c for _, c in of_name if "." not in c and not self._values(c)]
+                yield from ((column, "empty in the first records") for column in reversed(empty))
+        by_words = {words_of(path): path for path in reversed(self._free)}
+        answers = self._all_in(self.found["answer"]) if "answer" in self.found else []
+        if field == "spans":
+            yield from self._marking(by_words, answers)
+        if field == "passages":
+            yield from self._cited(by_words, answers)
 
     def _marking(
-        self, named: Mapping[str, str], answers: Sequence[Any], _: Mapping[str, str]
+        self, named: Mapping[str, str], answers: Sequence[Any]
     ) -> Iterator[tuple[str, str]]:
         """Yield columns that are called like marks and name places or texts of the answers."""
         for column in (named[words] for words in named if words in _MARKS):
@@ -308,19 +297,19 @@ class _Guesser:
             if marking and 2 * sum(marking) >= len(marking):
                 yield column, "places or texts of the answers"
 
-    def _cited(
-        self, named: Mapping[str, str], answers: Sequence[Any], found: Mapping[str, str]
-    ) -> Iterator[tuple[str, str]]:
+    def _cited(self, named: Mapping[str, str], answers: Sequence[Any]) -> Iterator[tuple[str, str]]:
         """Yield columns of passages beside what is called like a summary, or that answers cite."""
-        about = [words_of(found.get(name, "")).split()[-1:] for name in ("answer", "question")]
+        about = {
+            words_of(self.found.get(name, "")).split(" ")[-1] for name in ("answer", "question")
+        }
         for words, others in _BESIDE.items():
-            if words in named and not {*others}.isdisjoint(chain.from_iterable(about)):
+            if words in named and not about.isdisjoint(others):
                 yield named[words], f"beside {' or '.join(others)}"
         column = named.get("references", "")
         listed = list(filter(None, self._values(column))) if column else []
         are_cited = any(isinstance(a, str) and _CITED.search(a) for a in answers)
-        are_passages = listed and (are_cited or all(map(_are_objects, listed)))
-        if are_passages and self._share("passages", column, found):
+        are_passages = listed and (are_cited or all(map(are_objects, listed)))
+        if are_passages and self._share("passages", column):
             yield column, "objects, or cited by the answers"
 
 
@@ -347,10 +336,6 @@ def _marks(marked: Any, answer: Any) -> bool:
 
 def _is_str(value: Any) -> bool:
     return isinstance(value, str)
-
-
-def _are_objects(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(part, Mapping) for part in value)
 
 
 def _refuse_lists(column: str | None, samples: Sequence[Mapping[str, Any]]) -> None:

@@ -29,6 +29,7 @@ from spanlab.formats.columns import model_in, words_of
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.guess import guess
 from spanlab.formats.reader import parse_list
+from spanlab.formats.vocabulary import words_in
 
 Row = Mapping[str, Any]
 
@@ -148,9 +149,7 @@ def lists_records(value: Any) -> str:
 
 
 # Where answers of several models stand, by the last word of its name, …
-_SAID: Final = frozenset(
-    ("answers", "outputs", "responses", "completions", "generations", "predictions")
-)
+_SAID: Final = frozenset(words_in("sides", "of_models"))
 # … and words of what they are called, beside those of families of models.
 _CALLED: Final = re.compile(
     r"(?i)(?<![a-z])(?:model|llm|system|baseline|bot|rag)(?![a-z])|^[\w.-]+/[\w.-]+$"

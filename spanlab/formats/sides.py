@@ -19,13 +19,9 @@ from spanlab.formats.cells import chat_in
 from spanlab.formats.chats import is_chat, is_user
 from spanlab.formats.columns import PROVIDER, model_in, words_of
 from spanlab.formats.guess import NAMES, guess
+from spanlab.formats.vocabulary import words_in
 
-_OPPOSITES: Final = (
-    ("chosen", "rejected"),
-    ("preferred", "non preferred"),
-    ("winner", "loser"),
-    ("better", "worse"),
-)
+_OPPOSITES: Final = tuple(zip(*(words_in("sides", side) for side in ("one", "other")), strict=True))
 _LETTERS: Final = tuple("abcdefgh")
 _NUMBERS: Final = tuple(map(str, range(20)))
 _NUMBERED: Final = re.compile(r"(?<=[a-z])(?=\d+$)")

@@ -20,15 +20,10 @@ from spanlab.formats.columns import words_of
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.guess import guess
 from spanlab.formats.reader import parse_object
+from spanlab.formats.vocabulary import words_in
 from spanlab.output.figures import counted
 
-_OWN: Final = ("message id", "id", "uuid", "uid")
-_PARENT: Final = ("parent id", "parent message id", "parent", "parent uuid", "reply to")
-_CHAT: Final = tuple(
-    f"{owner} {noun}".strip()
-    for owner in ("conversation", "session", "thread", "chat", "dialogue", "dialog", "message tree")
-    for noun in ("id", "uuid", "hash", "")
-)
+_OWN, _PARENT, _CHAT = (words_in("threads", name) for name in ("own", "parent", "chat"))
 
 
 class Thread(NamedTuple):
@@ -135,10 +130,7 @@ def thread_in(samples: Iterable[Mapping[str, Any]]) -> Thread | None:
     return Thread(places.role, tuple(texts), own, parent if own else "", chat, sources)
 
 
-_NAMES: Final = (
-    *("speaker", "sender", "from", "sender name", "author", "author name", "user", "username"),
-    *("user name", "user id", "name"),
-)
+_TELLING, _NAMES = (words_in("threads", name) for name in ("telling", "speakers"))
 
 
 def speaker_of(message: Mapping[str, Any]) -> str:
@@ -172,7 +164,7 @@ def speakers_in(messages: Sequence[Mapping[str, Any]]) -> Speakers:
     if means_other or not all(speakers) or len(names) < 2:
         return Speakers()
     fields_there = {words_of(name) for message in messages for name in message}
-    is_talk = bool(fields_there & {*_CHAT, *_NAMES[:4]}) or len(names) < len(speakers)
+    is_talk = bool(fields_there & {*_CHAT, *_TELLING}) or len(names) < len(speakers)
     return Speakers(names, is_talk) if is_talk or len(names) <= _FEW else Speakers()
 
 

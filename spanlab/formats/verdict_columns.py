@@ -40,10 +40,7 @@ _FILLERS, _NOUNS, _PEOPLE, _COUNTING, _QUALITIES = (
 _OPPOSITES: Final = dict(
     zip(words_in("judged", "votes_for"), words_in("judged", "votes_against"), strict=True)
 )
-_JUDGES: Final = re.compile(
-    r"(?:judge|evaluator|grader|gpt|chatgpt|claude|gemini|llama|mistral|qwen|deepseek|auto"
-    r"|detector|nli|vectara|ragas|deepeval|lynx|hhem)\w*"
-)
+_JUDGES: Final = re.compile(rf"(?:{'|'.join(words_in('judged', 'programs'))})\w*")
 _COUNTED: Final = re.compile(r"\d+\w?|[a-z]")  # which of several: "judge 1", "judge b", "gpt 4o"
 _THUMBS: Final = frozenset(("thumbs", "thumb", "feedback"))  # which users give
 _FED_BACK: Final[dict[str, bool | None]] = {"positive": False, "negative": True, "neutral": None}
@@ -334,24 +331,16 @@ def verdict_columns(
         return VerdictColumns(tuple(_ruled(samples, list(names), rules)))
     free = [name for name in names if name not in taken.values()]
     found = list(_of_opposites(samples, free))
-    in_pairs = {name for column in found for name in column.names}
     remarks: list[str] = []
-    for name in free:
+    in_pairs = {name for column in found for name in column.names}
+    for name in (name for name in free if name not in in_pairs):
         values = [sample[name] for sample in samples if sample.get(name) not in (None, "")]
-        column = described(name, values) if values and name not in in_pairs else None
-        if values and column is None and name not in in_pairs:
-            column = _told_by_values(name, values)
+        column = (described(name, values) or _told_by_values(name, values)) if values else None
         if column is None:
             continue
-        is_one_sided = len({"up", "down"} & {*words_of(name).split()}) == 1
-        column = replace(column, is_one_thumb=is_one_sided and column.criterion in _THUMBS)
-        if (
-            column.criterion
-            and column.has_known_owner
-            and (remark := _unclear(column, may_refuse=taken.get("answer") != "text"))
-        ):
-            remarks.append(remark)
-        elif not column.is_scale and any(map(column.knows, values)):
+        remark = _unclear(column, may_refuse=taken.get("answer") != "text")
+        remarks += [remark] if remark else []
+        if not remark and not column.is_scale and any(map(column.knows, values)):
             found.append(column)
     chosen = _chosen(found)
     for column in chosen:
@@ -465,7 +454,10 @@ def described(name: str, values: Sequence[Any]) -> VerdictColumn | None:
         criterion, polarity = _NAMELESS[0], ""
         if len(owner) < len(words) or not any(map(_is_judge, owner)):
             return None
-    column = VerdictColumn(name, criterion, tuple(owner), polarity, tuple(values))
+    is_one_thumb = criterion in _THUMBS and len({"up", "down"} & {*words}) == 1
+    column = VerdictColumn(
+        name, criterion, tuple(owner), polarity, tuple(values), is_one_thumb=is_one_thumb
+    )
     is_thumb = criterion in ("feedback", "rating") and "-1" in column.words
     return replace(column, polarity="good") if is_thumb else column
 
@@ -500,6 +492,8 @@ def _unclear(column: VerdictColumn, *, may_refuse: bool) -> str:
     Raises:
         InputError: it has 0 and 1, and its name does not say which is which.
     """
+    if not (column.criterion and column.has_known_owner):
+        return ""
     is_named = column.criterion in words_of(column.name).split()
     shown = named_values(column.values)
     if column.is_scale and is_named and column.criterion not in ("label", "verdict"):

@@ -44,7 +44,7 @@ from spanlab.formats.cells import (
 )
 from spanlab.formats.chats import SAYS, answers_in, is_chat
 from spanlab.formats.citations import said_citations
-from spanlab.formats.columns import columns_of, model_in, value_at, without
+from spanlab.formats.columns import are_objects, columns_of, model_in, value_at, without
 from spanlab.formats.feedback import (
     FeedbackCounts,
     Votes,
@@ -101,12 +101,9 @@ from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record
 
 SAMPLES: Final = 50  # records that are looked at to tell what their columns hold
 _SAMPLED: Final = 1 << 22  # bytes after which these are enough
-_GIVEN: Final = frozenset(("input", "inputs", "trace_input"))
+_GIVEN: Final = frozenset(words_in("logged", "given"))
 # What was given and said, both as JSON in a text: by MLflow, LangSmith, …
-_LOGGED: Final = tuple(
-    frozenset(both.split())
-    for both in ("request response", "inputs outputs", "input output", "trace_input trace_output")
-)
+_LOGGED: Final = tuple(frozenset(both.split()) for both in words_in("logged", "both"))
 _MADE: Final = ("id", "model", "side")  # fields of records that were apart in no field
 _NAMED: Final = 5  # so many ids are named in a remark
 _UNJUDGED: Final = frozenset(words_in("parts", "unjudged"))
@@ -541,7 +538,7 @@ class MappedReader(reader.FormatReader):
         talks = [samples]
         are_answers = "answer" in guess(tuple(samples[0]))
         if not are_answers:
-            talks += [part for part in samples[0].values() if _are_objects(part)]
+            talks += [part for part in samples[0].values() if are_objects(part)]
         for names, is_talk in map(speakers_in, talks):
             named = named_ids(names, _NAMED)
             if is_talk or (names and not are_answers):
@@ -703,10 +700,6 @@ def _opened(cells: Mapping[str, Any]) -> dict[str, Any]:
         name: parse_object(value) if are_logged or name.lower() in _GIVEN else value
         for name, value in cells.items()
     }
-
-
-def _are_objects(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(part, Mapping) for part in value)
 
 
 def _is_object_text(value: Any) -> bool:
