@@ -23,7 +23,7 @@ from spanlab.base.errors import InputError
 from spanlab.formats.columns import columns_of, value_at, words_of
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.guess import guess
-from spanlab.formats.judged_parts import JudgedParts, judged_parts_in, judged_rows
+from spanlab.formats.judged_parts import JudgedParts, judged_parts_in, judged_rows, may_be_part
 from spanlab.formats.reader import is_missing, text_of
 from spanlab.formats.verdict_columns import Rules, annotator_kind, verdict_columns
 from spanlab.formats.vocabulary import all_words, words_in
@@ -274,7 +274,7 @@ def _parts_in(
     """
     columns = dict.fromkeys(name for cells in samples for name in cells)
     free = [name for name in columns if name not in mapping.values()]
-    for name in (*free, mapping.get("answer", "")):
+    for name in filter(may_be_part, (*free, mapping.get("answer", ""))):
         found = (judged_rows(name, other, samples, rules) for other in free)
         parts = next(filter(None, found), None)
         texts = [(value_at(cells, mapping.get("answer", "")), cells.get(name)) for cells in samples]

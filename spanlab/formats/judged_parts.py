@@ -292,6 +292,15 @@ def part_kind(column: str) -> str:
     return _PARTS.get(" ".join(words[owned:]), "")
 
 
+def _kind_of_one(column: str) -> str:
+    return part_kind(f"{words_of(column).removesuffix(' text')}s")
+
+
+def may_be_part(column: str) -> bool:
+    """Say whether a column is called like one part of an answer, as "claim" is."""
+    return bool(_kind_of_one(column))
+
+
 def is_answer_in_parts(column: str) -> bool:
     """Say whether a column is called like parts that are an answer, if there is none beside it."""
     return part_kind(column) in ("sentences", "tokens")
@@ -392,7 +401,7 @@ def judged_rows(
         samples: some rows.
         rules: as for ``judged_parts_in``.
     """
-    kind = part_kind(f"{words_of(column).removesuffix(' text')}s")
+    kind = _kind_of_one(column)
     values = [sample.get(verdicts) for sample in samples]
     verdict = _verdict(kind, verdicts, verdicts, values) if kind and column != verdicts else None
     if verdict is None or not all(isinstance(s.get(column), str | None) for s in samples):
