@@ -64,8 +64,10 @@ def _forms(secret: str) -> Iterator[str]:
         yield from (escaped, html.escape(text, quote=False), escaped.replace("&#x27;", "&#39;"))
         yield escaped.replace("&quot;", "&#34;").replace("&#x27;", "&#39;")  # as Go writes it
         yield escaped.replace("&#x27;", "&#39;").translate(_TEMPLATED)
-        for number in ("&#{};", "&#x{:x};", "&#x{:X};"):
+        for number in ("&#{};", "&#x{:x};", "&#x{:X};", "\\u{:04x}"):
             yield "".join(c if c.isalnum() else number.format(ord(c)) for c in text)
+            yield "".join(number.format(ord(c)) for c in text)
+        yield text.encode().hex()
         quoted = json.dumps(text)[1:-1]
         yield from (quoted, quoted.replace("/", "\\/"), quoted.translate(_IN_SCRIPTS))
 

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from spanlab.formats.vocabulary import words_in
 from spanlab.traces.spans import context_in, parse_json, text_asked, texts_listed
 
 
@@ -262,23 +263,23 @@ def _beside(prompt: str, sections: Sequence[_Section]) -> str:
 
 _COLONS: Final = (":", "\uff1a")
 _SHORTEST: Final = 8  # characters of a text that a prompt repeats by no chance
-_CONTEXT: Final = (
-    r"(?:retrieved |relevant |provided |given )?(?:contexts?|passages?|documents?|docs|sources?|"
-    r"evidence|references?|search[ _]results|excerpts?|snippets?|chunks?|background|knowledge|"
-    r"articles?)"
-    r"|kontext|contexte|contexto|contesto|kontekst|контекст|документы|سياق|السياق|संदर्भ|"
-    r"dokumente|quellen|documentos|documenti|konteksti|testuingurua|文脈|コンテキスト|"
-    r"(?:参考|関連)?(?:資料|文書)|(?:参考|関連)情報|検索結果|(?:参考|相关)?(?:资料|文档)|检索结果|"
-    r"上下文|背景|已知信息|문맥|문서"
+_CONTEXT: Final = "|".join(
+    (
+        r"(?:retrieved |relevant |provided |given )?(?:contexts?|passages?|documents?|docs|"
+        r"sources?|evidence|references?|search[ _]results|excerpts?|snippets?|chunks?|background|"
+        r"knowledge|articles?)|документы|dokumente|quellen|documentos|documenti|コンテキスト|背景|"
+        r"已知信息|문서|(?:参考|関連)?(?:資料|文書)|(?:参考|関連)情報|検索結果|(?:参考|相关)?(?:资料|文档)|检索结果",
+        *words_in("parts", "passages_elsewhere"),
+    )
 )
-_QUESTION: Final = (
-    r"(?:user |follow[ -]?up )?(?:question|query|input|message)|user|human|q|frage|pregunta|"
-    r"domanda|pergunta|вопрос|سؤال|السؤال|सवाल|प्रश्न|"
-    r"kysymys|fråga|otázka|galdera|پرسش|質問|问题|問題|질문"
+_QUESTION: Final = "|".join(
+    (
+        r"(?:user |follow[ -]?up )?(?:question|query|input|message)|user|human|q",
+        *words_in("parts", "question_elsewhere"),
+    )
 )
-_ANSWER: Final = (
-    r"(?:final |your )?answer|response|assistant|ai|bot|a|antwort|respuesta|"
-    r"réponse|risposta|resposta|ответ|回答|答案|답변"
+_ANSWER: Final = "|".join(
+    (r"(?:final |your )?answer|response|assistant|ai|bot|a", *words_in("parts", "answer_elsewhere"))
 )
 _SPEAKERS: Final = {"user", "human", "assistant", "ai", "bot"}
 _OTHER: Final = (

@@ -4,7 +4,8 @@ A trace holds several runs where questions are answered side by side or one afte
 loop, by ``asyncio.gather``, in the turns of a chat. A part that may be a run is a span that was
 given a question and gave an answer that a model in it said; outside of these, a model's call. Parts
 are steps of one run if they were asked the same, or if one was given what the other said. What a
-chat says before its last question was said by earlier turns, and is no such gift.
+chat says before its last question was said by earlier turns, and is no such gift. Calls that
+sum up, title or carry on a chat are asides of the turn that they retell, in whatever language.
 
 A span around several runs is none's, but what it says of session and user, each of them has. A span
 beside runs, such as a retriever, is of those that were asked the same or read what it found, else

@@ -28,13 +28,7 @@ from spanlab.traces.conventions import names_in
 
 EVENTS: Final = "events"  # the attribute that pydantic-ai has its messages in; ours for all
 _FAILED: Final = frozenset(("ERROR", "STATUS_CODE_ERROR", "2"))
-_RESOURCES: Final = ("resourceSpans", "resource_spans", "batches", "resourceLogs")
-_HOLD: Final = (  # the fields of what holds spans that have them: OTLP's, then others'
-    *_RESOURCES,
-    *("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "observations", "trace"),
-    *("data", "spans", "scopeLogs", "logRecords"),
-)
-
+_HOLD: Final = names_in("records")["field"]
 _PLACES: Final = names_in("places")
 _ATTRIBUTES: Final = names_in("attributes")
 _OF_TRACE: Final = names_in("trace")
@@ -45,21 +39,8 @@ _FEEDBACK: Final = "feedback"
 _ON_SPAN: Final = ("span_id", "observationId")  # where feedback on a trace is on one span of it
 _NUMBERS: Final = ("metrics", "usage", "usageDetails")  # objects of numbers
 
-# What records have that are spans, and those that hold some.
 _SPANS, _HOLDERS = (
-    tuple(frozenset(names.split()) for names in rows)
-    for rows in (
-        (
-            *("context attributes", "context.trace_id context.span_id"),
-            *("traceId type input output", "trace_id type input output"),
-            "context.trace_id span_kind name",
-            *("trace_id run_type inputs", "traceId id timestamp localEndpoint"),
-        ),
-        (
-            *(*_RESOURCES, "trace observations", "id input output observations", "info data"),
-            *("trace_id spans", "trace_id trace response", "traceID spans", "event_type spans"),
-        ),
-    )
+    [frozenset(row.split()) for row in names_in("records")[of]] for of in ("span", "holder")
 )
 _LOGGED_AT: Final = ("timeUnixNano", "observedTimeUnixNano")  # of records of a log
 _CHILDREN: Final = "child_runs"  # where LangSmith nests runs, a run is a record with all in it

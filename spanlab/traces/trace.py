@@ -395,7 +395,7 @@ class Trace:
         }
         about["time"] = _time(root["start"]) if root["start"] > _RECENT else None
         about["conversation"] = self._conversation() or None
-        named = root if len(self._roots) == 1 else (self.answering or [root])[-1]
+        named = root if len(self._roots) == 1 else (self._last or [root])[0]
         about |= {"trace_id": root["trace"], "span_id": named["id"]}
         return {name: value for name, value in about.items() if value is not None}
 

@@ -30,6 +30,9 @@ FORMS = {
     .replace("&#x27;", "&#39;")
     .translate({ord(c): f"&#x{ord(c):X};" for c in "/`="}),
     "HTML by number": "".join(c if c.isalnum() else f"&#{ord(c)};" for c in KEY),
+    "HTML by number alone": "".join(f"&#x{ord(c):X};" for c in KEY),
+    "JSON by number alone": "".join(f"\\u{ord(c):04x}" for c in KEY),
+    "hexadecimal": KEY.encode().hex(),
     "%-encoded twice": quote(quote(KEY, safe=""), safe=""),
     "base64, %-encoded": quote(base64.b64encode(KEY.encode()).decode(), safe=""),
     "base64, in JSON of PHP": base64.b64encode(KEY.encode()).decode().replace("/", "\\/"),

@@ -100,6 +100,7 @@ FAQ = f"Opening hours\n{PAIRS}"
         (f"Context: {ONE}\nQ: Which?\nA: Eiffel's.\n\nQ: {ASKED}\nA:", (ONE,)),
         (f"【参考資料】\n{ONE}\n【質問】\n{ASKED}", (ONE,)),
         (f"检索结果:\n{ONE}\n\n问题: {ASKED}", (ONE,)),
+        (f"Bağlam:\n{ONE}\n\nSoru: {ASKED}\nCevap:", (ONE,)),
     ],
 )
 def test_questions_and_answers_of_a_context_do_not_end_it(
