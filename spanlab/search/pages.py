@@ -94,7 +94,7 @@ class PageReader:
         cache: AnswerCache | None = None,
         *,
         allowed: frozenset[str] | None = None,
-        pause: float = _PAUSE,
+        pause: float,
         seconds: float = _SECONDS,
     ) -> None:
         self._cache, self._pause, self._seconds = cache, pause, seconds
@@ -261,7 +261,7 @@ def web_pages(settings: Settings) -> PageReader:
     Raises:
         StoreError: the cache cannot be used.
     """
-    return PageReader(answer_cache(settings, "retrieval"))
+    return PageReader(answer_cache(settings, "retrieval"), pause=_PAUSE)
 
 
 def _join_url(url: str, place: str) -> str:

@@ -53,6 +53,18 @@ def test_a_page_is_read_as_text_with_its_title(model_server: ModelServer) -> Non
     )
 
 
+def test_between_two_pages_of_a_host_is_a_pause(model_server: ModelServer) -> None:
+    serve(model_server, page=html(), other=html())
+    pages = PageReader(allowed=frozenset([f"127.0.0.1:{model_server.port}"]), pause=0.2)
+
+    async def both() -> None:
+        await asyncio.gather(*(pages.read(at(model_server, name)) for name in ("page", "other")))
+
+    asyncio.run(both())
+    first, second = (ask.at for ask in model_server.requests if ask.path != "/robots.txt")
+    assert second - first >= 0.2
+
+
 def test_a_page_is_fetched_once_whoever_asks_and_after_a_restart(
     model_server: ModelServer, tmp_path: Path
 ) -> None:

@@ -25,7 +25,7 @@ from spanlab.schema import Item, Passage
 from spanlab.search.base import ensure, retrieve
 from spanlab.search.endpoint import SearchEndpoint
 from spanlab.search.results import ResultShape, passages_of
-from spanlab.search.search import SearchApi
+from spanlab.search.search import FailedAttempt, SearchApi, pause_after
 from spanlab.search.spec import SearchSpec, retriever, retriever_spec
 from spanlab.testing import ModelServer, ScriptedReply, fail, in_turn
 
@@ -138,6 +138,21 @@ def test_what_was_fetched_is_not_fetched_again_also_if_it_was_nothing(
             asyncio.run(retrieve(ITEM, SearchApi(endpoint, answer_file(tmp_path)))).passages == ()
         )
     assert model_server.count == 1
+
+
+@pytest.mark.parametrize(
+    ("after", "done", "least", "most"),
+    [(None, 0, 0.005, 0.01), (None, 3, 0.04, 0.08), (None, 20, 15.0, 30.0), (2.0, 3, 2.0, 2.2)],
+)
+def test_the_pause_before_another_attempt_doubles_unless_the_endpoint_says_how_long(
+    after: float | None, done: int, least: float, most: float
+) -> None:
+    """The first is a hundredth of a second here, half a second for people."""
+    failed = FailedAttempt(UnavailableError("gone"), again=True, after=after)
+    pause = pause_after(failed, done, 99)
+    assert pause is not None
+    assert least <= pause <= most
+    assert pause_after(failed, 99, 99) is None
 
 
 @pytest.mark.parametrize(

@@ -424,7 +424,7 @@ def test_an_item_that_became_a_check_item_is_not_drawn_into_a_list_that_has_it(
 def test_the_total_of_a_list_that_grows_stays_the_same_while_people_work(
     store: Store, record: MakeRecord, said: Say
 ) -> None:
-    _import(store, record, said, range(10), range(24))
+    _import(store, record, said, range(5), range(12))
     _plan(store, overlap=1)
     totals = dict[str, set[int]]()
     queries = {
@@ -433,7 +433,7 @@ def test_the_total_of_a_list_that_grows_stays_the_same_while_people_work(
     }
     for person in queries:
         drawing.draw(store, "d", person)
-    for turn in range(20):
+    for turn in range(10):
         for person, query in queries.items():
             item = review.first_item(store, "d", replace(query, status=Status.NOT_ANNOTATED))
             if item is not None and store.review("d", item, person).version == 0:

@@ -19,8 +19,6 @@ import pytest
 from commands import run_here
 from detector_cases import ANSWER as CLAIMED
 from forks import Fork
-from mcp import Client, StdioServerParameters, stdio_client
-from mcp.client.streamable_http import streamable_http_client
 from ports import free_port
 from trail_answers import TrailAnswers
 
@@ -116,6 +114,9 @@ def test_lines_that_are_no_requests_are_passed_over_and_half_an_emoji_is_answere
 def test_an_assistant_finds_hallucinations_scores_them_and_stops_a_call(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
+    # Each worker would take half a second to collect it.
+    from mcp import Client, StdioServerParameters, stdio_client
+
     model_server.script(TrailAnswers())
     environment = {
         "SPANLAB_HOME": str(tmp_path),
@@ -189,6 +190,9 @@ def test_an_assistant_finds_hallucinations_scores_them_and_stops_a_call(
 
 
 def test_it_serves_streamable_http_at_a_port_to_who_has_the_key(tmp_path: Path) -> None:
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
     corpus, index, port = tmp_path / "tower.jsonl", tmp_path / "index", free_port()
     url = f"http://127.0.0.1:{port}/mcp"
     corpus.write_text(json.dumps({"id": "tower", "text": PASSAGE}), encoding="utf-8")

@@ -1,5 +1,5 @@
 """What the tests of retrievers share."""
 
-from search_fixtures import settings_here
+from search_fixtures import no_pauses, settings_here
 
-__all__ = ["settings_here"]
+__all__ = ["no_pauses", "settings_here"]

@@ -2,5 +2,6 @@
 
 from cli_fixtures import items, record, spanlab, write
 from detector_fixtures import make, settings
+from search_fixtures import no_pauses
 
-__all__ = ["items", "make", "record", "settings", "spanlab", "write"]
+__all__ = ["items", "make", "no_pauses", "record", "settings", "spanlab", "write"]
