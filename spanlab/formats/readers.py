@@ -180,21 +180,7 @@ def _records(
                 if options.common_labels:
                     record = in_common_labels(record)
             except InputError as error:
-                # An error in a context names that file already.
-                has_file = error.file is not None
-                placed = (
-                    error if has_file else error.at(file=file.name, line=row.line, unit=row.unit)
-                )
-                if isinstance(error, NoAnswer) and options.on_reject is None:
-                    failed.add(placed)
-                elif options.on_reject is None:
-                    raise placed from error.__cause__
-                else:
-                    raw = row.beginning.decode(errors="backslashreplace").rstrip("\r\n")
-                    kind = "" if isinstance(error, NoAnswer) else error.kind
-                    options.on_reject(
-                        RejectedRecord(file.name, row.line, str(placed), raw, kind, placed)
-                    )
+                _leave_out(error, row, file, options, failed)
                 continue
             report.add(row, record, reader)
             failed.n_read += 1
@@ -208,6 +194,24 @@ def _records(
         options.on_warning(f"{file.name}: {remark}")
     if contexts is not None:
         contexts.finish(options.on_warning)
+
+
+def _leave_out(
+    error: InputError, row: FileRow, file: InputFile, options: ReadOptions, failed: _FailedCalls
+) -> None:
+    """Leave a wrong record out if its call failed, or people want it so; else raise its error."""
+    # An error in a context names that file already.
+    has_file = error.file is not None
+    placed = error if has_file else error.at(file=file.name, line=row.line, unit=row.unit)
+    is_failed = isinstance(error, NoAnswer)
+    if options.on_reject is not None:
+        raw = row.beginning.decode(errors="backslashreplace").rstrip("\r\n")
+        kind = "" if is_failed else error.kind
+        options.on_reject(RejectedRecord(file.name, row.line, str(placed), raw, kind, placed))
+    elif is_failed:
+        failed.add(placed)
+    else:
+        raise placed from error.__cause__
 
 
 class _VerdictRemarks:
