@@ -15,6 +15,17 @@ from spanlab.base.settings import Settings
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 from spanlab.storage import Store
 
+__all__ = [
+    "empty",
+    "migrated_database",
+    "migrated_file",
+    "new_database",
+    "record",
+    "said",
+    "settings",
+    "store",
+]
+
 _BACKENDS = ("sqlite", "postgresql")
 
 
