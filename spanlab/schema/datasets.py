@@ -283,6 +283,12 @@ class DatasetSettings(FrozenModel):
         return bool(self.overlap and (not self.assigned_to or self.away or self.returned))
 
     @property
+    def counted_people(self) -> tuple[str, ...]:
+        """Whose finished items are those of the plan: of all it named, or everybody's if empty."""
+        named = (*self.assigned_to, *self.away, *self.returned) if self.assigned_to else ()
+        return tuple(dict.fromkeys(named))
+
+    @property
     def is_blind(self) -> bool:
         """Whether reviewers cannot choose to see other people's marks.
 

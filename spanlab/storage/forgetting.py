@@ -144,6 +144,9 @@ def _forget_in(
             connection.execute(update(annotators).where(*is_named).values(name=pseudonym))
             is_changed |= edits.rename_texts(connection, place, old, pseudonym) or old in by_name
             settings = edits.renamed_settings(settings, old, pseudonym)
+    if new in settings.assigned_to:  # nobody is to wait for what they have not finished
+        away = dict.fromkeys((*settings.away, new))
+        settings = settings.model_copy(update={"away": tuple(away)})
     values = {"settings": settings.model_dump_json(exclude_defaults=True)}
     connection.execute(update(datasets).where(datasets.c.id == row.id).values(values))
     return is_changed

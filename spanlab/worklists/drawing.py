@@ -212,7 +212,7 @@ def _draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) -
     last = connection.execute(others.order_by(queue_items.c.place.desc()).limit(1)).scalar()
     check = None
     if size.given < check_items.due(secret, size.others - (n_before or 0), _rate(settings)):
-        pool = _pool(connection, dataset, reviewer, secret)
+        pool = _coming(connection, dataset, reviewer, secret)
         check = _fitting_check(connection, dataset, query, pool)
     begin = last if query.order == "import" and not query.reverse else None
     position = _take_free(connection, dataset, settings, query, begin) if check is None else check
@@ -236,6 +236,24 @@ def _pool(connection: Connection, dataset: DatasetRow, reviewer: str, secret: st
     listed = select(queue_items.c.position).where(*rows_of(queue_items, dataset, reviewer))
     had = _own(connection, dataset, reviewer).union(connection.execute(listed).scalars())
     return check_items.unseen(connection, dataset, secret, had)
+
+
+def _coming(connection: Connection, dataset: DatasetRow, reviewer: str, secret: str) -> list[int]:
+    """Return the check items by which a list may grow.
+
+    Those of a measurement's sample only while it has others to come: a sample whose other items are
+    all in the list would grow by nothing but check items.
+    """
+    pool, plan = _pool(connection, dataset, reviewer, secret), settings_of(connection, dataset.name)
+    if plan.measurement is None:
+        return pool
+    sampled = QueueQuery(
+        reviewer=reviewer, detector=plan.measurement.annotator, detector_status=Status.DONE
+    )
+    if _free(connection, dataset, sampled).search(None, 1, forward=True):
+        return pool
+    of_sample = Selection(connection, dataset, sampled, among=tuple(pool)).positions()
+    return [position for position in pool if position not in {*of_sample}]
 
 
 def _fitting_check(
@@ -306,7 +324,7 @@ def _n_to_come(connection: Connection, dataset: DatasetRow, reviewer: str, n_new
     if own is None or settings.known is None:
         return n_new
     n_due = check_items.due(own.secret, size.others + n_new - (own.n_before or 0), _rate(settings))
-    n_unseen = len(_pool(connection, dataset, reviewer, own.secret))
+    n_unseen = len(_coming(connection, dataset, reviewer, own.secret))
     return n_new + max(min(n_due - size.given, n_unseen), 0)
 
 

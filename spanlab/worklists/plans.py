@@ -63,7 +63,7 @@ def _progress(
     people = dict.fromkeys((*settings.assigned_to, *reviewed))
     reached = tuple(part_of(connection, dataset, settings, name) for name in people)
     per_item = min(settings.overlap, len(settings.assigned_to) or settings.overlap)
-    n_people = queue_values.c.n_people
+    n_people = reservations.n_finished(connection, dataset, queue_values)
     counted = func.sum(case((n_people < per_item, n_people), else_=per_item))
     totals = over_planned(connection, dataset, func.count(), counted)
     n_items, done = connection.execute(totals).one()
@@ -86,7 +86,7 @@ def part_of(
         share = AssignedShare(everybody.index(name), len(everybody), settings.overlap)
     is_decided = annotated.c.status.in_([Status.DONE.value, Status.SKIPPED.value])
     n_enough = min(settings.overlap, len(everybody) or settings.overlap)
-    is_free = queue_values.c.n_people < n_enough
+    is_free = reservations.n_finished(connection, dataset, queue_values) < n_enough
     is_own: ColumnElement[bool] = true()
     if share is not None:
         is_own = is_of_share(dataset, share)

@@ -7,6 +7,7 @@ import time
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    FromClause,
     Select,
     and_,
     delete,
@@ -18,7 +19,7 @@ from sqlalchemy import (
 
 from spanlab.schema import AnnotatorKind, Status
 from spanlab.storage.assignment import rows_of
-from spanlab.storage.catalog import DatasetRow
+from spanlab.storage.catalog import DatasetRow, settings_of
 from spanlab.storage.engine import insert_or_replace
 from spanlab.storage.items import lock
 from spanlab.storage.reviews import LEASE
@@ -81,6 +82,8 @@ def _others_with(
     # By a range SQLite reads the rows of the item, else those of the whole dataset.
     here = annotated.c.position.between(position, position)
     done = people_with(dataset, Status.DONE).where(here)
+    if counted := settings_of(connection, dataset.name).counted_people:
+        done = done.where(annotators.c.name.in_(counted))
     holders = _select_holders(dataset, time.time()).where(reservations.c.position == position)
     everybody = {str(row[0]) for row in connection.execute(union(done, holders))}
     return tuple(sorted(everybody - {reviewer}))
@@ -118,6 +121,18 @@ def held_by_others(
         reservations.c.reviewer != reviewer, reservations.c.position == position
     )
     return holders.with_only_columns(func.count()).scalar_subquery()
+
+
+def n_finished(connection: Connection, dataset: DatasetRow, of: FromClause) -> ColumnElement[int]:
+    """Return how many have finished the item of a row ``of`` queue values, of those who count."""
+    counted = settings_of(connection, dataset.name).counted_people
+    if not counted:
+        n_people: ColumnElement[int] = of.c.n_people
+        return n_people
+    done = people_with(dataset, Status.DONE).where(
+        annotated.c.position == of.c.position, annotators.c.name.in_(counted)
+    )
+    return done.with_only_columns(func.count()).correlate(of).scalar_subquery()
 
 
 def _select_holders(dataset: DatasetRow, now: float) -> Select[tuple[str]]:

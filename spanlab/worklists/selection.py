@@ -21,6 +21,7 @@ from sqlalchemy import (
     Connection,
     Float,
     FromClause,
+    Join,
     Row,
     Select,
     and_,
@@ -33,6 +34,7 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.visitors import iterate
 
 from spanlab.schema import AnnotatorKind, AssignedShare, QueueCursor, QueuePlace, QueueQuery, Status
@@ -42,7 +44,7 @@ from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, set
 from spanlab.storage.items import read_at
 from spanlab.storage.search import RowRange
 from spanlab.storage.tables import annotated, annotators, items, queue_items, queue_values
-from spanlab.worklists.reservations import held_by_others, people_with
+from spanlab.worklists.reservations import held_by_others, n_finished, people_with
 
 # What the JSON of an annotation has: no text in it can, as its quotation marks are escaped.
 CALLED_HALLUCINATED = annotated.c.json.contains('"answer_hallucinated":true', autoescape=True)
@@ -56,6 +58,20 @@ _NO_NUMBER = cast(null(), Float)
 Condition = ColumnElement[bool]
 _twin = queue_values.alias("twin")
 _own, _own_of_twin, _detector = map(annotated.alias, ("own", "own_of_twin", "detector"))
+
+
+class _InOrder(Join):
+    """A join of which SQLite reads the left side first: it takes any dataset for ten rows."""
+
+    inherit_cache = True
+
+
+@compiles(_InOrder, "sqlite")
+def _cross_join(join: _InOrder, compiler: Any, **options: Any) -> str:
+    sides = (
+        compiler.process(side, **{**options, "asfrom": True}) for side in (join.left, join.right)
+    )
+    return f"{' CROSS JOIN '.join(sides)} ON {compiler.process(join.onclause, **options)}"
 
 
 class _List(NamedTuple):
@@ -121,9 +137,11 @@ class Selection:
         is_ordered = query.listed or query.sample or query.reverse or query.order != "import"
         if not is_ordered and next(self._filters(0, self.dataset.n_items), None) is None:
             return self._standing_beside(place.position)
-        is_in = self.count(self._list.place == place.position)
-        n_before = self.count(self._is_beyond(place, forward=False)) if is_in else 0
-        return QueuePlace(n_before + 1 if is_in else None, self.count())
+        here, before = self._list.place == place.position, self._is_beyond(place, forward=False)
+        counts = (func.count(), *(func.count(case((where, 1))) for where in (here, before)))
+        counted = self._select(*counts, where=self._conditions())
+        n_all, is_in, n_before = self.connection.execute(counted).one()
+        return QueuePlace(n_before + 1 if is_in else None, n_all)
 
     @property
     def _left_out(self) -> list[str]:
@@ -218,10 +236,11 @@ class Selection:
             stored = _List(queue_items, is_its, own.place, own.position, told)
         if not query.sample:
             return stored
-        ids, sampled = items.c.item_id, self._sampled
-        is_item = items.c.dataset_id == self.dataset.id, items.c.position == stored.position
-        rows = stored.rows.join(items, and_(*is_item)).join(sampled, sampled.c.value == ids)
-        return stored._replace(rows=rows, place=sampled.c.place)
+        is_item = items.c.dataset_id == self.dataset.id, items.c.item_id == self._sampled.c.value
+        is_listed = (*stored.is_its, stored.position == items.c.position)
+        rows = _InOrder(self._sampled, items, and_(*is_item))
+        rows = _InOrder(rows, stored.rows, and_(*is_listed))
+        return stored._replace(rows=rows, is_its=(), place=self._sampled.c.place)
 
     def _number(self, annotator: str) -> int:
         """Return the number of an annotator; of a stranger one that nobody has."""
@@ -234,7 +253,7 @@ class Selection:
         return (
             *(self._list.position, self._list.place.label("place"), self._value.label("value")),
             *(values.lang, values.n_passages, self._max_prob.label("max_prob")),
-            *(_own.c.status, self._people.label("n_people")),
+            *(_own.c.status, self._with_own(self._told.c.n_people).label("n_people")),
             *(self._disagreement.label("disagreement"), self._counted("claims").label("n_claims")),
         )
 
@@ -253,10 +272,8 @@ class Selection:
         """What a plan's conditions are about: of a check item in a list, its twin."""
         return _twin if self.query.listed else queue_values
 
-    @property
-    def _people(self) -> ColumnElement[int]:
-        """How many have finished the item that is told: its reviewer counts by the item itself."""
-        people: ColumnElement[int] = self._told.c.n_people
+    def _with_own(self, people: ColumnElement[int]) -> ColumnElement[int]:
+        """Return how many have finished what is told: its reviewer counts by the item itself."""
         if not self.query.listed:
             return people
         own, of_twin = (
@@ -404,7 +421,8 @@ class Selection:
         yield from self._searched((first, last), hides_ids=hides_ids)
 
     def _plan_conditions(self) -> Iterator[Condition]:
-        query, people = self.query, self._people
+        query = self.query
+        people = self._with_own(n_finished(self.connection, self.dataset, self._told))
         if query.reserve:
             people = people + held_by_others(self.dataset, query.reviewer, self._told.c.position)
         if query.min_annotators is not None:

@@ -79,6 +79,7 @@ def test_nothing_in_the_whole_database_has_the_name(campaign: Store, settings: S
     counts = {each.name: each.counts for each in campaign.datasets()[0].annotators}
     assert counts == {name.replace(NAME, new): count for name, count in n_done.items()}
     assert campaign.settings("ours").assigned_to == (new, "Ben")
+    assert campaign.settings("ours").away == (new,)  # others get what they have not finished
     vote = campaign.record("ours", "a").by("vote")
     assert vote is not None
     assert vote.voters == (new, "Ben")

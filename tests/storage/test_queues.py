@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from sqlalchemy import delete, update
+from sqlalchemy import delete, event, update
 
 from spanlab.base.errors import NotFoundError
 from spanlab.oplog.operations import FinishItem, SentOperation, SetStatus
 from spanlab.review import queue as review
-from spanlab.schema import Annotation, AnnotatorKind, CheckRules, QueueQuery, Record, Status
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    CheckRules,
+    MeasurementPlan,
+    QueuePlace,
+    QueueQuery,
+    Record,
+    Status,
+)
 from spanlab.storage import Store
 from spanlab.storage.tables import queue_items, queues, reservations
 from spanlab.worklists import check_items, drawing, paging, plans
@@ -505,3 +515,46 @@ def test_where_people_take_what_is_free_a_check_item_comes_as_the_filter_and_the
     values = [rows[name].disagreement or 0.0 for name in ordered]
     assert _known_in(ordered)
     assert values == sorted(values, reverse=True)
+
+
+def test_a_sample_that_is_drawn_grows_by_no_check_item(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    """All its other items are in the list then, so that whatever came would be known for one."""
+    _import(store, record, said, range(12), range(24))
+    finished = [f"known {n}" for n in range(0, 12, 2)] + [f"item {n}" for n in range(12)]
+    store.save_annotations("d", [(name, said("detector", (4, 9))) for name in finished])
+    _plan(store, overlap=1, measurement=MeasurementPlan(annotator="detector"))
+    drawing.draw(store, "d", "Ada", finished)
+    asked = replace(ADA, sample=tuple(finished))
+    before, query = _listed(store, asked), replace(ADA, max_annotators=0, reserve=True)
+    total = review.progress(store, "d", "Ada").total
+    while (item := drawing.draw_next(store, "d", query)) is not None:
+        assert _listed(store, asked) == before
+        _decide(store, item)
+    for item in _listed(store):
+        _decide(store, item)
+    assert review.progress(store, "d", "Ada").done == total == len(_listed(store))
+    assert len(_known_in(_listed(store))) > len(_known_in(before))
+
+
+def test_where_one_stands_in_a_sample_is_looked_up_item_by_item(
+    store: Store, record: MakeRecord
+) -> None:
+    if store.database.engine.dialect.name != "sqlite":
+        pytest.skip("it counts the steps of SQLite")
+    store.import_records("d", [record(f"item {n}") for n in range(2_000)])
+    sample = tuple(f"item {n}" for n in range(0, 2_000, 4))
+    steps = 0
+
+    def count() -> None:
+        nonlocal steps
+        steps += 1
+
+    def watch(connection: Any, *_: object) -> None:
+        connection.connection.driver_connection.set_progress_handler(count, 1_000)
+
+    event.listen(store.database.engine, "before_cursor_execute", watch)
+    query = QueueQuery(reviewer="Ada", sample=sample)
+    assert paging.standing(store, "d", query, "item 400") == QueuePlace(101, 500)
+    assert steps < 100  # thousands of SQLite's steps; to look at 500 × 2,000 pairs takes more

@@ -301,3 +301,35 @@ def test_what_people_have_finished_counts_whoever_the_plan_names_then(
     assign("Dora", "Ben")
     done, remaining = left()
     assert (done, sum(remaining.values())) == (9, 3)
+
+
+def test_marks_of_people_whom_no_plan_names_finish_nothing_for_those_it_names(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    """Neither at first nor once the plan has changed: such as imported marks."""
+    old = said("Old", kind=AnnotatorKind.PERSON)
+    store.import_records("d", [record(f"item {number}", old) for number in range(6)])
+
+    def left(*people: str) -> int:
+        plan = {"overlap": 1, "assigned_to": people}
+        store.change_settings("d", lambda now: now.model_copy(update=plan))
+        found = plans.plan(store, "d")
+        assert found is not None
+        assert found.needed == 6
+        return 6 - found.done
+
+    assert left("Ada", "Ben") == 6
+    _write(store, "item 0", "Ada", FinishItem())
+    assert left("Ada", "Ben", "Cleo") == 5
+    for person in ("Ada", "Ben", "Cleo"):
+        drawing.draw(store, "d", person)
+        share = store.settings("d").share_of(person)
+        query = replace(_queue(person, 1), listed=True, share=share)
+        n_left = progress(store, "d", person).left
+        assert n_left == len(paging.page(store, "d", query).rows)
+        assert n_left + (person == "Ada") == 2
+    item = first_item(store, "d", query)
+    assert item is not None
+    _write(store, item, "Cleo", FinishItem())
+    assert plans.reserve(store, "d", item, "Ada", people=1) == ("Cleo",)
+    assert left("Ada", "Ben") == 4
