@@ -35,6 +35,7 @@ from spanlab.storage.store import Store
 
 GUARDED = "X-Spanlab-Guarded"  # a header of requests that the guard has let through
 _ARRIVED = "spanlab.arrived"  # the subject whose session has begun
+_MET = "spanlab.met"  # whether somebody with a role has been at this session
 _LONGEST = 200  # characters of a link's token, and of a worker's name
 _BROWSER = "spanlab_browser"  # a cookie: a secret of the browser that opens a link, signed for it
 
@@ -51,6 +52,8 @@ def actor(store: Store) -> Actor:
     subject = str(claims.get("sub", ""))
     arrives = bool(subject) and st.session_state.get(_ARRIVED) != subject
     session_actor = visitor(store, claims, st.context.cookies.get(COOKIE), arrives=arrives)
+    if session_actor.roles:
+        st.session_state[_MET] = True
     if arrives and session_actor is not NOBODY:
         st.session_state[_ARRIVED] = subject
     return session_actor
@@ -61,6 +64,12 @@ def ask_to_log_in(actor: Actor) -> None:
     _, middle, _ = st.columns((1, 2, 1))
     with middle:
         st.title("spanlab", anchor=False)
+        if st.session_state.get(_MET):
+            st.warning(
+                "Your access has ended. Ask a lead to have it back: what was not saved yet stays in "
+                "this browser until then.",
+                icon=":material/lock:",
+            )
         if actor is NOBODY and not has_provider():
             st.markdown("People come here by invitation: open the link that you were sent.")
             st.caption(

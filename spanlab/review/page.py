@@ -234,6 +234,8 @@ def answer_editor(
     except NotFoundError:
         st.rerun()  # the dataset was deleted meanwhile: draw the page with those that are left
     except (StoreError, UsageError) as error:
+        if not common.store().may(Permission.REVIEW, place.dataset):
+            st.rerun()  # the page says that their access has ended
         show_error(error, "Nothing typed is lost: the browser keeps it and sends it again.")
         span_editor.mount_wire({})
         return

@@ -355,7 +355,8 @@ def _say_gone(lost_name: str, summaries: Mapping[str, DatasetSummary]) -> None:
     )
     if renamed is None:
         which = "There is no dataset" if created is None else "There is no longer a dataset"
-        text = f"{which} “{plain(lost_name)}”: it was deleted or has another name now."
+        ended = "" if actor().may(Permission.ADMINISTER) else ", or your access to it has ended"
+        text = f"{which} “{plain(lost_name)}”: it was deleted or has another name now{ended}."
         st.warning(f"{text} No other one was opened in its place.", icon=":material/search_off:")
     else:
         text = f"“{plain(lost_name)}” is called “{plain(renamed)}” now."
