@@ -66,8 +66,8 @@ def ask_to_log_in(actor: Actor) -> None:
         st.title("spanlab", anchor=False)
         if st.session_state.get(_MET):
             st.warning(
-                "Your access has ended. Ask a lead to have it back: what was not saved yet stays in "
-                "this browser until then.",
+                "Your access has ended. Ask a lead to have it back: what is not saved yet stays "
+                "in this browser until then.",
                 icon=":material/lock:",
             )
         if actor is NOBODY and not has_provider():

@@ -441,9 +441,11 @@ def _remarks(items: MeasuredItems, suggestions: Mapping[str, int]) -> Iterable[s
             f"{whose} can do it."
         )
     if items.checks:
+        n_reviews = sum(len(item.decided_by) for item in items.checks)
         yield (
-            f"{counted(items.checks, 'check item')} left out, as the answers are known: the rates "
-            "are those of the other items."
+            f"{counted(len(items.checks), 'check item')} left out, as the answers are known: the "
+            f"rates are those of the other items. {counted(n_reviews, 'review')} of check items "
+            f"{'is' if n_reviews == 1 else 'are'} not counted."
         )
     if skipped := sum(item.skipped for item in items.items[: items.reviewed]):
         yield f"{counted(skipped, 'skipped item')} left out, assumed to be like the rest."

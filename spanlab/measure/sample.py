@@ -96,7 +96,7 @@ class MeasuredItems:
         drawn = review_order(random_numbers(names, plan.seed), self.p, strata)
         self.queue = tuple(items[at].item_id for at in drawn)
         order = [at for at in drawn if items[at].item_id not in checks]
-        self.checks = len(drawn) - len(order)
+        self.checks = [items[at] for at in drawn if items[at].item_id in checks]
         self.items = [items[at] for at in order]
         self.p = self.p[order]
         groups = sorted({item.group for item in items})
