@@ -181,7 +181,7 @@ def _predictions(
     for file in files:
         is_told = options.format == "auto"
         name = detect(file, encoding=options.encoding) if is_told else options.format
-        read = _READING.get(name, _labels)
+        read = _READING.get(name, _records)
         for item_id, prediction in read(file, options, wrongs.add):
             if item_id in predictions:
                 wrongs.add(prediction.place(repeated_id(item_id, "every id once over all files")))
@@ -192,6 +192,7 @@ def _predictions(
 def _labels(
     file: Path, options: ReadOptions, on_wrong: OnWrong
 ) -> Iterator[tuple[str, _PlacedPrediction]]:
+    """Yield the labels of a submission, which comes without its answers."""
     for labels, line, unit, answer in read_placed_labels(
         file, role="prediction", on_wrong=on_wrong, options=options
     ):
@@ -215,7 +216,7 @@ def _records_by_number(
         yield item_id, prediction._replace(counted=True)
 
 
-_READING: Final = {"spanlab": _records, "averitec": _records_by_number}
+_READING: Final = {"mushroom": _labels, "averitec": _records_by_number}
 
 
 def _fit_to_item(

@@ -24,6 +24,11 @@ _HINTS = (
         "this is RAGTruth's source_info.jsonl",
         "its response.jsonl, with source_info.jsonl beside it",
     ),
+    (
+        frozenset({"user_id", "instance_id_to_span_to_value"}),
+        "this is Potato's user_state.json, which has no texts",
+        "its annotated_instances.jsonl, or an export that has the texts",
+    ),
 )
 _PRINTED = 10_000  # lines and objects among which the first printed one is looked for
 _LOADED = 1 << 24  # bytes of a file from which on only the names in its object are looked at

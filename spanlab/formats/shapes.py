@@ -253,17 +253,27 @@ def untyped(record: dict[str, Any]) -> dict[str, Any]:
 def with_rows(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record whose columns of extents are lists of them, as Hugging Face has sequences.
 
-    That is ``{"start": [1, 5], "end": [3, 9]}`` for two objects with a start and an end.
+    That is ``{"start": [1, 5], "end": [3, 9]}`` for two objects with a start and an end. Potato has
+    lists of them by the name of its scheme.
     """
-    return {name: _as_rows(value) for name, value in record.items()}
+    return {name: _as_rows(value, name) for name, value in record.items()}
 
 
-def _as_rows(value: Any) -> Any:
-    if not (isinstance(value, Mapping) and {"start", "end"} <= value.keys()):
+def _as_rows(value: Any, name: str) -> Any:
+    if not (isinstance(value, Mapping) and value):
+        return value
+    if all(isinstance(c, list) and all(map(_has_place, c)) for c in value.values()):
+        marks = [mark for marks in value.values() for mark in marks]
+        return marks if marks or words_of(name) == "spans" else value
+    if not {"start", "end"} <= value.keys():
         return value
     if not all(isinstance(c, list) and len(c) == len(value["start"]) for c in value.values()):
         return value
     return [dict(zip(value, row, strict=True)) for row in zip(*value.values(), strict=True)]
+
+
+def _has_place(mark: Any) -> bool:
+    return isinstance(mark, Mapping) and {"start", "end"} <= mark.keys()
 
 
 def _is_typed(value: Any) -> bool:

@@ -204,3 +204,33 @@ def test_answers_that_begin_alike_are_shown_where_they_differ(store: Store, tmp_
     assert "“…" in str(refused.value)
     assert "nobody.”" in str(refused.value)
     assert "everybody.'" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"spans": [{"start": 4, "end": 9, "label": "wrong date", "prob": 0.7, "note": "hm"}]},
+        {"label": [[4, 9, "wrong date"]], "text": "The tower."},
+    ],
+    ids=["marks", "doccano"],
+)
+def test_labels_and_notes_of_spans_are_kept(
+    store: Store, tmp_path: Path, line: dict[str, object]
+) -> None:
+    """Also of files that are somebody's marks beside answers, as doccano writes one a person."""
+    record = Record(item=Item(id="1", lang="en", answer="The tower."))
+    store.import_records("kept", [record])
+    file = tmp_path / "bo.jsonl"
+    file.write_text(json.dumps({"id": "1", "answer": "The tower."} | line) + "\n")
+    if "text" in line:
+        file.write_text(json.dumps({"id": 1, **line}) + "\n")
+    done = run_here(
+        ["import", str(file), "--dataset", "kept", "--as", "bo", "--kind", "person"],
+        tmp_path,
+        {"SPANLAB_HOME": str(tmp_path / "home")},
+    )
+    assert done.returncode == 0, done.stderr
+    (annotation,) = store.record("kept", "1").annotations
+    (span,) = annotation.spans
+    assert (span.text, span.label) == ("tower", "wrong date")
+    assert span.note == ("hm" if "spans" in line else None)

@@ -17,6 +17,7 @@ is done, ``discarded`` skipped, ``draft`` not finished.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Any
@@ -68,13 +69,15 @@ class ArgillaReader(reader.FormatReader):
     """Reads records, one an item."""
 
     signatures = (frozenset(("fields", "responses")), frozenset(("fields", "suggestions")))
+    before = frozenset(("spanlab",))  # a field of theirs may be called answer
 
     @classmethod
     def recognises(cls, record: Mapping[str, object]) -> bool:
         """Say whether a record has its texts in an object, or columns of responses."""
         is_object = super().recognises(record) and isinstance(record["fields"], dict)
         is_old = _OLD.keys() <= record.keys() and "annotation_agent" in record
-        return is_object or is_old or any(name.endswith((*_COLUMNS, _SUGGESTED)) for name in record)
+        has_columns = any(name.endswith((*_COLUMNS, _SUGGESTED)) for name in record)
+        return is_object or is_old or has_columns or any(map(_are_responses, record.values()))
 
     def _record(self, row: FileRow) -> Record:
         line = _ArgillaRecord.model_validate(_nested(row.value))
@@ -101,10 +104,9 @@ def _nested(given: Any) -> Any:
     """Return a record of the server, or a row of a dataset, in the form that the client writes."""
     if not isinstance(given, Mapping):
         return given
-    if "fields" in given:
-        record = dict(given)
-    else:
-        record = _of_old(given) if _OLD.keys() <= given.keys() else _of_columns(given)
+    record = {**given, "metadata": _metadata(given)}
+    if "fields" not in given:
+        record = _of_old(record) if _OLD.keys() <= given.keys() else _of_columns(record)
     if isinstance(said := record.get("responses"), list):
         responses: dict[str, list[Any]] = {}
         for person in said:
@@ -131,7 +133,7 @@ def _of_old(record: Mapping[str, Any]) -> dict[str, Any]:
         "fields": texts,
         "responses": {"annotation": said},
         "suggestions": {} if found is None else {"prediction": by},
-        "metadata": {**(record.get("metadata") or {}), **rest},
+        "metadata": {**record["metadata"], **rest},
     }
 
 
@@ -149,6 +151,7 @@ def _old_value(value: Any) -> Any:
 def _of_columns(row: Mapping[str, Any]) -> dict[str, Any]:
     questions = {name.rpartition(".")[0] for name in row if name.endswith(_COLUMNS)}
     questions |= {name.removesuffix(_SUGGESTED) for name in row if name.endswith(_SUGGESTED)}
+    questions |= {name for name, value in row.items() if _are_responses(value)}
     responses: dict[str, list[Any]] = {}
     for question in questions:
         if isinstance(row.get(question), list):
@@ -178,8 +181,26 @@ def _of_columns(row: Mapping[str, Any]) -> dict[str, Any]:
         "fields": {name: value for name, value in own.items() if name not in _OF_RECORD},
         "responses": responses,
         "suggestions": suggestions,
-        "metadata": row.get("metadata") or {},
+        "metadata": row["metadata"],
     }
+
+
+def _metadata(record: Mapping[str, Any]) -> Any:
+    """Return a record's metadata, which datasets of Argilla 1 hold as JSON in a text."""
+    held = record.get("metadata") or {}
+    if isinstance(held, str):
+        try:
+            held = json.loads(held)
+        except ValueError:
+            held = {"metadata": held}
+    return held
+
+
+def _are_responses(value: object) -> bool:
+    """Say whether a column has people's responses as Argilla 1 wrote them."""
+    names = {"user_id", "value", "status"}
+    is_list = isinstance(value, list) and bool(value)
+    return is_list and all(isinstance(said, dict) and names == said.keys() for said in value)
 
 
 def _annotations(line: _ArgillaRecord, answer: str) -> Iterator[Annotation]:

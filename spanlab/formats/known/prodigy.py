@@ -5,14 +5,13 @@
 
 The text is the item's answer. An accepted line is its annotator's labels; one that was ignored is
 skipped, and one that was rejected says that the spans are wrong, not what is right: it comes
-without an annotation, and that is said. Several lines of one text are one item, where they follow
-each other.
+without an annotation, and that is said. The lines of one text are one item, wherever they stand:
+`db-out` writes each annotator's one after the other's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 from pydantic_core import to_json
@@ -52,11 +51,11 @@ class ProdigyReader(reader.FormatReader):
 
     def rows(self) -> Iterator[FileRow]:
         """Yield the lines of each text as one row."""
-        rows = (row for row in self._file.rows())
-        for _, same in groupby(rows, _text_of):
-            first, *others = same
-            lines = [row.raw for row in (first, *others)]
-            yield first._replace(beginning=b"[" + b",".join(lines) + b"]")
+        by_text: dict[bytes, list[FileRow]] = {}
+        for row in self._file.rows():
+            by_text.setdefault(_text_of(row), []).append(row)
+        for same in by_text.values():
+            yield same[0]._replace(beginning=b"[" + b",".join(row.raw for row in same) + b"]")
 
     def _remarks(self) -> Iterator[str]:
         if self._n_rejected:
