@@ -192,8 +192,12 @@ def _import_predictions(
 
 def _join(files: list[str], dataset: str, options: ImportOptions) -> None:
     paths = in_folders(inputs.find_files(files))
+    remarks: dict[str, None] = {}
+    options = options.model_copy(update={"on_warning": remarks.setdefault})
     with Store.open() as store, console.bar("importing", unit="items") as advance:
         done = join_annotations(store, paths, dataset, options, advance)
+    for remark in remarks:
+        console.say(remark)
     _say_unmatched(done.unmatched, dataset)
     console.say(f"joined {counted(done.items, 'annotation')} to the items of {dataset!r}")
     _warn(done.replaced_in_words)

@@ -327,8 +327,8 @@ def taken_id(name: str) -> InputError:
     """Return the error of an id that another item has."""
     return repeated_id(
         name,
-        "ids that are new to the dataset; --same-ids number puts a number behind those that are "
-        "not, --skip-bad leaves their records out",
+        "ids that are new to the dataset; --join adds the annotations to the items that are there, "
+        "--same-ids number puts a number behind such an id, --skip-bad leaves its record out",
     )
 
 

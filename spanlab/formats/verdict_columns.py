@@ -49,6 +49,7 @@ _ORDERS: Final[dict[str, Callable[[float, float], bool]]] = {"<": lt, "<=": le, 
 _IN_BRACKETS: Final = re.compile(r"\([^()]*\)$|\[[^\[\]]*\]$")
 _LIST_OF_ONE: Final = re.compile(r"\[\s*(\"?)([^\[\]{}\",]*)\1\s*\]")
 _SHOWN: Final = 6  # values that a message names
+_SHORT: Final = 30  # characters of a value that may be a class
 _NONE: Final = "none"  # as a rule: no column is read
 
 
@@ -332,6 +333,7 @@ def verdict_columns(
     free = [name for name in names if name not in taken.values()]
     found = list(_of_opposites(samples, free))
     remarks: list[str] = []
+    unknown_kinds: list[VerdictColumn] = []  # called like verdicts, with no value that is known
     in_pairs = {name for column in found for name in column.names}
     for name in (name for name in free if name not in in_pairs):
         values = [sample[name] for sample in samples if sample.get(name) not in (None, "")]
@@ -340,17 +342,24 @@ def verdict_columns(
             continue
         remark = _unclear(column, may_refuse=taken.get("answer") != "text")
         remarks += [remark] if remark else []
-        if not remark and not column.is_scale and any(map(column.knows, values)):
-            found.append(column)
+        if not remark and not column.is_scale:
+            (found if any(map(column.knows, values)) else unknown_kinds).append(column)
     chosen = _chosen(found)
     for column in chosen:
         if unknown := [value for value in column.values if not column.knows(value)]:
             raise not_understood(column.name, unknown)
     if not chosen:
         found += _inside(samples, taken)
+        found += [] if "spans" in taken else filter(_may_judge, unknown_kinds)
     if left := [repr(column.name) for column in found if column not in chosen]:
         remarks.append(f"{', '.join(left)} may judge answers, and is kept in meta; {_OPTION}")
     return VerdictColumns(tuple(chosen), tuple(remarks))
+
+
+def _may_judge(column: VerdictColumn) -> bool:
+    """Say whether a column is called like a verdict and has few short values, as "x" for yes."""
+    is_short = all(isinstance(value, str) and len(value) <= _SHORT for value in column.values)
+    return bool(column.polarity) and is_short and len(column.words) <= _SHOWN
 
 
 def _of_opposites(

@@ -15,8 +15,8 @@ from spanlab.formats.vocabulary import named_by, words_in
 from spanlab.schema import Verdict
 
 VERDICTS: Final = cast(dict[str, Verdict], named_by("verdicts"))
-YES: Final = frozenset(("yes", "true", "1", "y"))
-NO: Final = frozenset(("no", "false", "0", "n", "-1"))
+YES: Final = frozenset(words_in("judged", "yes"))
+NO: Final = frozenset(words_in("judged", "no"))
 UNDECIDED: Final = frozenset(words_in("judged", "undecided"))
 _TELLING: Final = frozenset((*words_in("judged", "bad"), *words_in("judged", "good")))
 _ALONE: Final = frozenset(words_in("judged", "alone"))

@@ -75,6 +75,13 @@ class DetectionRequest(SubmittedAnswer):
 
     detector: DetectorName | None = None
 
+    @field_validator("answer")
+    @classmethod
+    def _is_there(cls, answer: str) -> str:
+        if not answer.strip():
+            raise ValueError("there is no answer to check")
+        return answer
+
 
 class ClaimRequest(FrozenModel):
     """A claim to be verified; without ``detector`` the first one offered that judges claims."""

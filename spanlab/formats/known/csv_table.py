@@ -82,7 +82,8 @@ class CsvReader(TableReader):
                     return
                 last_line = reader.line_num + is_said
                 blank = last_line == lines.begin and not lines.latest.strip(" \t\r\n")
-                if not (blank and len(cells) < 2):
+                # Excel ends tables with rows of separators alone.
+                if not (blank and len(cells) < 2) and (len(cells) < 2 or any(cells)):
                     yield _CsvRow(cells, lines.begin)
                 lines.begin, lines.taken = last_line + 1, 0
 
