@@ -110,6 +110,8 @@ def test_reasoning_before_an_answer_is_not_judged_and_places_are_those_of_what_w
     moved = [(span["start"] - len(thoughts), span["text"]) for span in said["spans"]]
     assert moved == [(span["start"], span["text"]) for span in plain["spans"]] != []
     assert said["note"] == "the reasoning before the answer was not judged"
+    empty = client.post("/v1/detections", json={**ASKED, "answer": " "})
+    assert (empty.status_code, "there is no answer to check" in empty.text) == (422, True)
     alone = client.post("/v1/detections", json={**ASKED, "answer": "<think>Was it 1789?"})
     assert alone.status_code == 422
     assert "reasoning does not end in an answer" in alone.text

@@ -96,6 +96,22 @@ def test_other_answers_are_refused_with_their_ids_and_nothing_is_stored(
     assert spanlab("import", theirs, "--dataset", "mine", "--kind", "person").returncode == 2
 
 
+def test_verdicts_that_are_joined_are_told_in_words(
+    spanlab: Run, write: Write, tmp_path: Path
+) -> None:
+    """What the import says of columns, and no warning of Python's with a path in it."""
+    judged = tmp_path / "judged.csv"
+    judged.write_text("id,answer,human\n1,Oslo.,0\n2,Bergen.,1\n")
+    assert spanlab("import", str(judged), "--dataset", "mine").returncode == 0
+    rule = ("--hallucinated-if", "human=0")
+    again = spanlab("import", str(judged), "--dataset", "mine", *rule)
+    assert again.returncode != 0 and "--join adds the annotations" in again.stderr
+    done = spanlab("import", str(judged), "--dataset", "mine", *rule, "--join")
+    assert done.returncode == 0, done.stderr
+    assert "'human' judges whole answers: 1 hallucinated, 1 not" in done.stderr
+    assert "UserWarning" not in done.stderr
+
+
 def test_a_person_stays_a_person(spanlab: Run, write: Write, tmp_path: Path) -> None:
     ours = write(tmp_path / "ours.jsonl", item("a", ADA))
     theirs = write(tmp_path / "theirs.jsonl", item("a", BEN))
