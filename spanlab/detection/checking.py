@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from spanlab.base.errors import InputError, UsageError, unreadable
+from spanlab.base.errors import InputError, PageError, UsageError, unreadable
 from spanlab.base.options import problem
 from spanlab.base.runtime import wait
 from spanlab.base.settings import Settings
@@ -198,10 +198,16 @@ def file_passage(name: str, data: bytes) -> Passage:
         raise InputError(f"larger than {most:,} bytes", file=name)
     if not (is_pdf or is_page):
         try:
-            return Passage(text=storable(data.decode("utf-8-sig")))
+            text = storable(data.decode("utf-8-sig"))
         except UnicodeDecodeError:
             raise InputError("neither PDF nor UTF-8 text", file=name) from None
-    page = wait(read_apart(data, "application/pdf" if is_pdf else "text/html"))
+        if not text.strip():
+            raise InputError("this file has no text", file=name)
+        return Passage(text=text)
+    try:
+        page = wait(read_apart(data, "application/pdf" if is_pdf else "text/html"))
+    except PageError as error:
+        raise PageError(f"{name}: {error}") from None
     if not page.text.strip():
         what = "PDF has no text: it may be scanned pages" if is_pdf else "page has no text"
         raise InputError(f"this {what}", file=name)

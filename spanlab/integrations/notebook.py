@@ -81,6 +81,7 @@ AnyPassage: TypeAlias = str | Passage | Mapping[str, Any] | HasPageContent | Has
 AnyDetector: TypeAlias = str | DetectorSelection | Spec | Detector | LocalDetector | SpanFunction
 _CHOICES = DetectorSelection | DetectorSpec | EnsembleSpec
 _ROWS = "rows"  # what errors call rows in memory
+_LONGEST_NAME: Final = 1_000  # characters of a file's name
 
 
 class MarkedAnnotation(Annotation):
@@ -253,9 +254,9 @@ def _document(value: Any) -> dict[str, Any] | None:
 def detect(
     answer: str,
     *,
-    question: str = "",
-    passages: AnyPassage | Iterable[AnyPassage] = (),
-    lang: str = "und",
+    question: str | None = "",
+    passages: AnyPassage | Iterable[AnyPassage] | None = (),
+    lang: str | None = "und",
     detector: AnyDetector = "offline",
     **options: object,
 ) -> MarkedAnnotation:
@@ -283,8 +284,8 @@ def detect(
     try:
         item = Item(
             id="answer",
-            lang=lang,
-            question=storable(question),
+            lang=lang or "und",
+            question=storable(question or ""),
             answer=storable(said),
             meta=dict(thoughts),
             passages=passages_of(_plain(_plain_passages(passages)), "passages"),
@@ -298,7 +299,7 @@ def detect(
 
 def check(
     answer: str,
-    passages: AnyPassage | Path | Iterable[AnyPassage | Path] = (),
+    passages: AnyPassage | Path | Iterable[AnyPassage | Path] | None = (),
     **options: Any,
 ) -> MarkedAnnotation:
     """Return what a detector says of one answer, as `spanlab check` does: files and pages are read.
@@ -313,7 +314,14 @@ def check(
         PageError: a page or PDF cannot be read, or an address is not public.
         InputError: a file cannot be read; or as for ``detect``, as are the other errors.
     """
-    several: Iterable[Any] = [passages] if isinstance(passages, Path) else _plain_passages(passages)
+    several: list[Any] = [passages] if isinstance(passages, Path) else _plain_passages(passages)
+    for passage in several:
+        if isinstance(passage, str) and _is_file(passage):
+            warnings.warn(
+                f"check: {passage!r} is taken for a text, and is a file's name, too: "
+                f"Path({passage!r}) reads the file",
+                stacklevel=2,
+            )
     read = [
         read_passage(passage)
         if isinstance(passage, Path) or (isinstance(passage, str) and is_address(passage))
@@ -323,8 +331,20 @@ def check(
     return detect(answer, passages=read, **options)
 
 
+def _is_file(text: str) -> bool:
+    """Say whether a text may be meant as a file: it is the name of one, and nothing else."""
+    if len(text) > _LONGEST_NAME or len(text.splitlines()) != 1:
+        return False
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def _plain_passages(passages: Any) -> list[Any]:
-    """Return one passage or several as texts and dicts."""
+    """Return one passage or several as texts and dicts; none for None."""
+    if passages is None:
+        return []
     is_one = isinstance(passages, str | Mapping) or _document(passages) is not None
     return [
         passage.model_dump() if isinstance(passage, Passage) else _document(passage) or passage

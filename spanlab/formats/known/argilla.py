@@ -199,8 +199,8 @@ def _metadata(record: Mapping[str, Any]) -> Any:
 def _are_responses(value: object) -> bool:
     """Say whether a column has people's responses as Argilla 1 wrote them."""
     names = {"user_id", "value", "status"}
-    is_list = isinstance(value, list) and bool(value)
-    return is_list and all(isinstance(said, dict) and names == said.keys() for said in value)
+    said = value if isinstance(value, list) else []
+    return bool(said) and all(isinstance(one, dict) and names == one.keys() for one in said)
 
 
 def _annotations(line: _ArgillaRecord, answer: str) -> Iterator[Annotation]:

@@ -130,6 +130,23 @@ def test_in_python_files_and_pages_are_read_as_well(
     for passages in (PASSAGE, passage, page, several):
         assert str(library.check(WRONG, passages)).endswith("March ⟦1925⟧.")
     assert library.check(RIGHT, PASSAGE).spans == ()
+    with pytest.warns(UserWarning, match="is taken for a text, and is a file's name, too"):
+        library.check(RIGHT, str(passage))
+    for nothing in (None, []):
+        assert library.detect(WRONG, passages=nothing, question=None, lang=None).status == "done"
+
+
+def test_a_source_without_text_and_a_broken_one_are_told_by_name(
+    spanlab: Run, tmp_path: Path, passage: Path
+) -> None:
+    (tmp_path / "empty.txt").write_text(" \n")
+    (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.4 nonsense")
+    for name, why in (
+        ("empty.txt", "this file has no text"),
+        ("broken.pdf", "cannot read this PDF"),
+    ):
+        done = spanlab("check", WRONG, "--passage", str(passage), "--passage", name)
+        assert done.returncode == 1 and f"{name}: {why}" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize(
