@@ -165,6 +165,8 @@ def _kind_of(path: str, value: Any, traces: list[_Trace], kept: Collection[_Leaf
     text = _text(value)
     if (path.removeprefix("meta."), text) in kept:
         return _META
+    if path == _META and text.startswith("{") and dict(traces)[_META]:
+        return _META  # an object in a cell of a table
     for kind, texts in traces:
         if text in texts and not (kind == "language" and ".*" in path):
             return kind

@@ -82,6 +82,11 @@ _RAW_END = {
 }
 
 _ATTRIBUTE = re.compile(r"""([^\s"'=<>/]++)\s*+=\s*+(?:"([^"]*)"|'([^']*)'|([^\s>]++))""")
+# Elements that may end without a tag, whose end is not known, and those that scripts show.
+_NEVER_HIDDEN = frozenset(("html", "body", *"li dd dt tr td th option".split()))  # noqa: SIM905
+_HIDDEN = re.compile(r"(?:^|\s)hidden(?:$|[\s=/])", re.IGNORECASE)
+_VALUE = re.compile(r"=\s*+(?:\"[^\"]*+\"?|'[^']*+'?|[^\s>]++)")
+_UNDISPLAYED = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _LONG_NUMBER = re.compile(r"&#[xX]?[0-9a-fA-F]{8,};?")  # of no character, and none to convert
 
 
@@ -177,6 +182,8 @@ class _PageReading:
 
     def open(self, name: str, attributes: str) -> None:
         """Note the start of an element."""
+        if name in _BLOCKS and self._open[-1:] == ["p"]:
+            self.close("p")  # which no block stands in
         self._part_words(name)
         if name == "link" and self.url is None:
             self.url = _canonical(_parse_attributes(attributes))
@@ -189,7 +196,7 @@ class _PageReading:
         if name not in _EMPTY:
             self._open.append(name)
             self._names[name] += 1
-            if name in _LEFT_OUT and not self._hidden:
+            if not self._hidden and (name in _LEFT_OUT or _is_hidden(name, attributes)):
                 self._hidden = len(self._open)
 
     def close(self, name: str) -> None:
@@ -237,6 +244,15 @@ def _parse_attributes(attributes: str) -> dict[str, str]:
         name.lower(): html.unescape(double or single or bare)
         for name, double, single, bare in _ATTRIBUTE.findall(attributes[:_ATTRIBUTES])
     }
+
+
+def _is_hidden(name: str, attributes: str) -> bool:
+    """Say whether readers do not see an element, by its own attributes."""
+    if name in _NEVER_HIDDEN or not attributes:
+        return False
+    said = attributes[:_ATTRIBUTES]
+    style = _parse_attributes(said).get("style", "") if "style" in said.lower() else ""
+    return bool(_UNDISPLAYED.search(style) or _HIDDEN.search(_VALUE.sub("", said)))
 
 
 def _canonical(attributes: Mapping[str, str]) -> str | None:

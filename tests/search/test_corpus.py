@@ -139,3 +139,19 @@ def test_a_page_costs_its_length_whatever_its_markup(unit: bytes, text: str) -> 
 
 def test_a_quoted_attribute_may_hold_markup() -> None:
     assert read_html(b"""<p title="a > b <i>" data-x='<p>"no"</p>'>yes</p>""").text == "yes"
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<p hidden>Built 1800.<p>Built 1801.</p>", "Built 1801."),
+        ("<div style='color: red; display: none'><p>1800</p></div><p>1801</p>", "1801"),
+        ("<p>one<div HIDDEN>two<p>three</div>four", "one\n\nfour"),
+        ("<p class='hidden' title='hidden'>1801</p>", "1801"),
+        ("<span aria-hidden='true'>1801</span>", "1801"),
+        ("<ul><li hidden>1800<li>1801</ul>", "1800\n\n1801"),  # which end is not known
+        ("<body style='display:none'><p>1801</p>", "1801"),  # until a script shows it
+    ],
+)
+def test_what_readers_do_not_see_is_no_text_of_the_page(page: str, text: str) -> None:
+    assert read_html(page.encode()).text == text

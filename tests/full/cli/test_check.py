@@ -132,7 +132,8 @@ def test_in_python_files_and_pages_are_read_as_well(
     assert library.check(RIGHT, PASSAGE).spans == ()
     with pytest.warns(UserWarning, match="is taken for a text, and is a file's name, too"):
         library.check(RIGHT, str(passage))
-    for nothing in (None, []):
+    empty: tuple[list[str] | None, ...] = (None, [])
+    for nothing in empty:
         assert library.detect(WRONG, passages=nothing, question=None, lang=None).status == "done"
 
 
