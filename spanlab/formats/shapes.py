@@ -254,7 +254,7 @@ def with_rows(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record whose columns of extents are lists of them, as Hugging Face has sequences.
 
     That is ``{"start": [1, 5], "end": [3, 9]}`` for two objects with a start and an end. Potato has
-    lists of them by the name of its scheme.
+    a list of them under the name of its scheme; several names may be those of annotators.
     """
     return {name: _as_rows(value, name) for name, value in record.items()}
 
@@ -262,9 +262,9 @@ def with_rows(record: Mapping[str, Any]) -> dict[str, Any]:
 def _as_rows(value: Any, name: str) -> Any:
     if not (isinstance(value, Mapping) and value):
         return value
-    if all(isinstance(c, list) and all(map(_has_place, c)) for c in value.values()):
-        marks = [mark for marks in value.values() for mark in marks]
-        return marks if marks or words_of(name) == "spans" else value
+    first = next(iter(value.values()))
+    if len(value) == 1 and isinstance(first, list) and all(map(_has_place, first)):
+        return first if first or words_of(name) == "spans" else value
     if not {"start", "end"} <= value.keys():
         return value
     if not all(isinstance(c, list) and len(c) == len(value["start"]) for c in value.values()):
