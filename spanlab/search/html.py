@@ -83,7 +83,7 @@ _RAW_END = {
 
 _ATTRIBUTE = re.compile(r"""([^\s"'=<>/]++)\s*+=\s*+(?:"([^"]*)"|'([^']*)'|([^\s>]++))""")
 # Elements that may end without a tag, whose end is not known, and those that scripts show.
-_NEVER_HIDDEN = frozenset(("html", "body", *"li dd dt tr td th option".split()))  # noqa: SIM905
+_NEVER_HIDDEN = frozenset(("html", "body", *"li dd dt tr td th option".split()))  # noqa: SIM905 - words
 _HIDDEN = re.compile(r"(?:^|\s)hidden(?:$|[\s=/])", re.IGNORECASE)
 _VALUE = re.compile(r"=\s*+(?:\"[^\"]*+\"?|'[^']*+'?|[^\s>]++)")
 _UNDISPLAYED = re.compile(r"display\s*:\s*none", re.IGNORECASE)
