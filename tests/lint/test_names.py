@@ -20,6 +20,7 @@ PAGES = [
     ROOT / "spanlab" / "README.md",
     *sorted(page.path for page in guide_pages()),
     *sorted((ROOT / "spanlab" / "developers").glob("*.md")),
+    *sorted((ROOT / "design").glob("*.md")),
 ]
 QUOTED = re.compile(r"(?<!`)``?([A-Za-z_][\w.]*)(?:\(\))?``?(?!`)")
 BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)

@@ -56,6 +56,11 @@ def test_every_file_and_page_that_it_names_is_there() -> None:
 def test_the_layout_names_only_what_is_there() -> None:
     pages = ("README.md", *(f"developers/{page}.md" for page in ("house", "adding", "security")))
     layout = "".join((ROOT / "spanlab" / page).read_text(encoding="utf-8") for page in pages)
+    decisions = sorted((ROOT / "design").glob("*.md"))
+    layout += "".join(page.read_text(encoding="utf-8") for page in decisions)
+    for page in decisions:
+        for path in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / path).is_file(), path
     names = set(re.findall(r"`?\b((?:spanlab|optimizers|tests)/[\w/]*(?:\.\w+)?|app\.py)", layout))
     packages = (
         r"app|base|bench|campaigns|cli|comparison|data|detection|formats|integrations|jobs|measure"
