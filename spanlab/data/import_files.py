@@ -12,9 +12,8 @@ from typing import BinaryIO
 
 from spanlab.base.errors import InputError
 from spanlab.formats.limits import UNPACKED, longest, most_unpacked, record_limit, too_large
-from spanlab.formats.registry import folder_of
+from spanlab.formats.registry import folder_of, without_second
 
-_SOURCES = "source_info.jsonl"  # RAGTruth's second file: read beside the others, never by itself
 _CONTEXT = ".context.txt"
 _HEAD = 1 << 20  # bytes looked at to estimate how many items follow
 
@@ -40,7 +39,8 @@ def in_folders(files: Iterable[Path]) -> list[Path]:
 
     Such a folder is what Hugging Face's ``datasets`` saves to disk, or a copy of a dataset from its
     Hub: one table in several files, maybe in a folder for each split. A folder that a format reads
-    as a whole, such as GraphRAG's output, stays, also if its files are named one by one.
+    as a whole, such as GraphRAG's output, stays, also if its files are named one by one; a file
+    that a format reads beside its others goes.
 
     Raises:
         InputError: there is neither in a folder.
@@ -63,7 +63,7 @@ def in_folders(files: Iterable[Path]) -> list[Path]:
                 expected="the .arrow or .parquet files of a dataset, or the path of a file",
             )
         paths_found += tables
-    return paths_found
+    return without_second(paths_found)
 
 
 def save_upload(name: str, stream: BinaryIO, directory: Path) -> Path:
@@ -118,14 +118,6 @@ def unpack_contexts(upload: Path, directory: Path) -> Path:
     except _DAMAGE as error:
         raise InputError(f"the archive cannot be unpacked: {error}", file=upload.name) from error
     return directory
-
-
-def without_sources(files: Sequence[Path]) -> Sequence[Path]:
-    """Return files without RAGTruth's ``source_info.jsonl``, which is read beside its answers.
-
-    On its own it stays, so that the reader's error explains it.
-    """
-    return [file for file in files if file.name != _SOURCES] or files
 
 
 def estimate_items(files: Iterable[Path]) -> int | None:

@@ -15,7 +15,7 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from spanlab.base.errors import InputError
-from spanlab.data.import_files import in_folders, save_upload, unpack_contexts, without_sources
+from spanlab.data.import_files import in_folders, save_upload, unpack_contexts
 from spanlab.data.import_preview import ImportPreview, preview_import
 from spanlab.data.importing import ImportOptions
 from spanlab.formats.known.tabular import RecordLayout
@@ -137,7 +137,7 @@ def layout_of(choice: ImportChoice) -> RecordLayout:
         InputError: the file cannot be read.
     """
     said = choice.options
-    own = {name: value for name, value in said.own.items() if name == "records"}
+    own = {name: value for name, value in said.own.items() if not isinstance(value, Path)}
     reading = ImportOptions(format=said.format, encoding=said.encoding, own=own)
     first_file = ImportChoice(choice.uploads[:1], choice.paths[:1], "", reading)
     kept_layout = st.session_state.get(_LAYOUT)
@@ -166,10 +166,10 @@ def _save_uploads(choice: ImportChoice, folder: Path) -> ReadableFiles:
         upload.seek(0)
         files.append(save_upload(upload.name, upload, folder))
     changes: dict[str, Path | None] = {}
-    for name in ("contexts", "requests"):
-        given = {**dict(choice.options), **choice.options.own}
+    given = {"contexts": choice.options.contexts, **choice.options.own}
+    for name in {**given, **choice.beside}:
         path, beside = given.get(name), choice.beside.get(name)
-        if path is not None:
+        if isinstance(path, Path):
             (changes[name],) = _find_on_server([str(path)])
         elif beside is not None:
             apart = folder / name
@@ -178,8 +178,7 @@ def _save_uploads(choice: ImportChoice, folder: Path) -> ReadableFiles:
             saved = save_upload(beside.name, beside, apart)
             is_contexts = name == "contexts"
             changes[name] = unpack_contexts(saved, apart / "unpacked") if is_contexts else saved
-    readable = without_sources(in_folders(files))
-    return ReadableFiles(readable, choice.options.having(**changes), str(folder))
+    return ReadableFiles(in_folders(files), choice.options.having(**changes), str(folder))
 
 
 def _find_on_server(named: Sequence[str]) -> list[Path]:

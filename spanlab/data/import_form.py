@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,12 +13,11 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from spanlab.base.errors import SpanlabError, UsageError
-from spanlab.base.options import options_in
+from spanlab.base.options import Option, options_in
 from spanlab.data.import_files_panel import RECIPE, ImportChoice, layout_of, show_samples
 from spanlab.data.importing import ImportOptions
 from spanlab.data.pull_panel import ask_traces
-from spanlab.detection.options_form import ask
-from spanlab.formats.columns import BATCH_ID
+from spanlab.detection.options_form import ask, ask_options
 from spanlab.formats.guess import FIELDS
 from spanlab.formats.known.tabular import RecordLayout
 from spanlab.formats.read_options import checked_recipe
@@ -41,8 +40,8 @@ _KINDS = {
     _PREDICTIONS: "A system's spans, matched to existing items by ID.",
     _ANNOTATIONS: "What people and detectors marked in items that a dataset has, by their names.",
 }
+_CONTEXTS = "A JSONL with id and passages, or a zip of <id>.context.txt files."
 _BESIDE = 3  # boxes in a row
-_WHERE_NEEDED = ("records", "requests")  # where a file has several lists, or a batch's ids
 _ENCODINGS = ("utf-8", "windows-1252", "latin-1", "utf-16")
 _UNSAID = {name: field.default for name, field in ImportOptions.model_fields.items()}
 _FIELDS = {
@@ -129,16 +128,16 @@ def _ask_reading(choice: ImportChoice, preview: DeltaGenerator) -> ImportChoice:
     choice = replace(choice, uploads=uploads, options=options)
     if recipes:
         preview.caption(plain(f"Read by the recipe {recipes[0].name}."))
-    elif choice.is_any:
+    own = [o for o in _read_layout(choice).options if o.name not in options.own]
+    own = [option for option in own if "page" in option.sides]
+    choice = choice.with_options(**_ask_own(option for option in own if option.kind != "path"))
+    if not recipes:
         choice = _with_columns(choice)
-    beside, layout = ["contexts"], _read_layout(choice) if choice.is_any else RecordLayout()
-    if BATCH_ID in layout.columns:
-        beside.append("requests")
-    own = [option.keyword for option in layout.options if "page" in option.sides]
-    choice = choice.with_options(**_ask(*(name for name in own if name not in _WHERE_NEEDED)))
+    beside = [option for option in options_in(ImportOptions) if option.name == "contexts"]
+    beside += [option for option in own if option.kind == "path"]
     on_server = not uploads and server_files() is not None
-    reading = _ask(*beside, **{name: {"kind": "text"} for name in beside}) if on_server else {}
-    uploaded = {} if on_server else {name: _ask_beside(name) for name in beside}
+    reading = _ask_own(replace(option, kind="text") for option in beside if on_server)
+    uploaded = {} if on_server else {option.name: _ask_beside(option) for option in beside}
     paths = {name: Path(str(path)) if path else None for name, path in reading.items()}
     return replace(choice.with_options(**paths, **_ask("skip_bad")), beside=uploaded)
 
@@ -174,6 +173,10 @@ def _ask_predictions(choice: ImportChoice, datasets: Sequence[str]) -> ImportCho
 
 def _ask(*keywords: str, **changes: Mapping[str, Any]) -> dict[str, Any]:
     return ask(ImportOptions, f"import-{import_round()}", *keywords, **changes)
+
+
+def _ask_own(options: Iterable[Option]) -> dict[str, Any]:
+    return ask_options(options, f"import-{import_round()}")
 
 
 def clear_form() -> None:
@@ -218,17 +221,9 @@ def _ask_files() -> tuple[Sequence[UploadedFile], Sequence[str]]:
     return (), [path.strip()] if path.strip() else []
 
 
-_BESIDE_HELP = {
-    "contexts": "A JSONL with id and passages, or a zip of <id>.context.txt files.",
-    "requests": "The JSONL that the batch was made from: it has the questions.",
-}
-
-
-def _ask_beside(name: str) -> UploadedFile | None:
-    title = next(option.label for option in options_in(ImportOptions) if option.name == name)
-    kinds = ["jsonl", "zip"] if name == "contexts" else ["jsonl"]
-    key = f"import-{name}-{import_round()}"
-    return st.file_uploader(title, type=kinds, key=key, help=_BESIDE_HELP[name])
+def _ask_beside(option: Option) -> UploadedFile | None:
+    about = _CONTEXTS if option.name == "contexts" else option.about
+    return st.file_uploader(option.label, key=f"import-{option.name}-{import_round()}", help=about)
 
 
 def _with_columns(choice: ImportChoice) -> ImportChoice:
@@ -236,11 +231,6 @@ def _with_columns(choice: ImportChoice) -> ImportChoice:
     layout = _read_layout(choice)
     if speakers_in(layout.samples).names:
         choice = choice.with_options(**_ask("speaker"))
-        layout = _read_layout(choice)
-    if len(layout.lists) > 1:
-        records_option = {"kind": "choice", "choices": layout.lists, "default": layout.lists[0]}
-        choice = choice.with_options(**_ask("records", records=records_option))
-        layout = _read_layout(choice)
     if not layout.columns:
         return choice
     choice = choice.with_options(columns=_ask_columns(layout))
@@ -251,7 +241,7 @@ def _with_columns(choice: ImportChoice) -> ImportChoice:
 
 def _read_layout(choice: ImportChoice) -> RecordLayout:
     with suppress(SpanlabError):  # which the preview says
-        return layout_of(choice)
+        return layout_of(choice) if choice.is_any else RecordLayout()
     return RecordLayout()
 
 

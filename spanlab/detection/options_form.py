@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -39,10 +39,16 @@ def ask(
         What is filled in, by keyword.
     """
     options = {option.keyword: option for option in options_in(model)}
-    shown = (replace(options[keyword], **changes.get(keyword, {})) for keyword in keywords)
+    return ask_options(
+        (replace(options[keyword], **changes.get(keyword, {})) for keyword in keywords), page
+    )
+
+
+def ask_options(options: Iterable[Option], page: str) -> dict[str, JsonValue]:
+    """Draw the widgets of options as ``ask`` does."""
     return {
         option.keyword: _WIDGETS[option.kind](option, kept(widget_name(page, option.keyword)))
-        for option in shown
+        for option in options
     }
 
 

@@ -104,13 +104,6 @@ def format_titles() -> dict[str, str]:
     return titles()
 
 
-def own_options() -> tuple[Option, ...]:
-    """Return the options that formats alone have."""
-    from spanlab.formats.registry import options_of  # as above
-
-    return options_of()
-
-
 def mapping_in(pairs: Iterable[str], usage: str) -> dict[str, str]:
     """Return ``name=value`` pairs as a dict.
 
@@ -226,7 +219,9 @@ class ReadOptions(OptionModel):
     @classmethod
     def further_options(cls) -> tuple[Option, ...]:
         """Return the options that formats alone have."""
-        return own_options()
+        from spanlab.formats.registry import options_of  # as above
+
+        return options_of()
 
     def having(self, **options: Any) -> Self:
         """Return these options with others, also of formats; None for one of a format is unsaid."""
@@ -241,9 +236,9 @@ class ReadOptions(OptionModel):
         from spanlab.formats.registry import formats, reader_of  # as above
 
         made: dict[str, Any] = {}
-        for model in {reader_of(name).own_options for name in formats() if own}:
-            fields = {name: own[name] for name in own.keys() & model.model_fields}
-            made |= {name: value for name, value in model.of(None, **fields) if name in fields}
+        for model in dict.fromkeys(reader_of(name).own_options for name in formats() if own):
+            fields = {name: value for name, value in own.items() if name in model.model_fields}
+            made |= model.of(None, **fields).model_dump(exclude_unset=True)
         return made
 
     @model_validator(mode="before")
@@ -251,7 +246,8 @@ class ReadOptions(OptionModel):
     def _put_own_apart(cls, given: Any) -> Any:
         """Put options of formats into ``own``; what no format has either is refused as unknown."""
         others = given.keys() - cls.model_fields if isinstance(given, Mapping) else ()
-        own = {o.name: given[o.name] for o in own_options() if o.name in others} if others else {}
+        further = cls.further_options() if others else ()
+        own = {o.name: given[o.name] for o in further if o.name in others}
         if not own:
             return given
         common = {name: value for name, value in given.items() if name not in own}

@@ -25,7 +25,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from spanlab.base.errors import WRONG, InputError
 from spanlab.base.fields import message_of
-from spanlab.base.options import OptionModel
+from spanlab.base.options import Option, OptionModel, options_in
 from spanlab.doors import Export
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.read_options import ReadOptions
@@ -43,6 +43,7 @@ class FormatReader(ABC):
             whether one in Parquet is.
         before: formats whose records may have these fields among theirs.
         own_options: what can be set for this format alone.
+        second_file: the name of a file that is read beside the others, never by itself.
         maps_columns: whether its columns, or data fields, have no fixed names.
         reads_folders: whether a folder may be read; ``folder`` says what one of the format holds,
             and who names the file ``main_file`` in one means all of it.
@@ -55,15 +56,14 @@ class FormatReader(ABC):
     own_options: ClassVar[type[OptionModel]] = OptionModel
     maps_columns: ClassVar[bool] = False
     reads_folders: ClassVar[bool] = False
+    second_file: ClassVar[str] = ""
     folder: ClassVar[str] = ""
     main_file: ClassVar[str] = ""
 
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         self._file = file
         self._options = options
-        names = self.own_options.model_fields.keys()
-        own = {name: value for name, value in options.own.items() if name in names}
-        self._own = self.own_options.of(None, **own)
+        self._own = self.own_options.of(None, **options.own)
 
     @classmethod
     def owns(cls, file: InputFile) -> bool:
@@ -74,6 +74,10 @@ class FormatReader(ABC):
     def recognises(cls, record: Mapping[str, object]) -> bool:
         """Say whether a record, the first of a file, has the fields of the format."""
         return any(signature <= record.keys() for signature in cls.signatures)
+
+    def asked(self) -> tuple[Option, ...]:
+        """Return which own options people are asked for this file, as it is read by now."""
+        return options_in(self.own_options)
 
     def rows(self) -> Iterator[FileRow]:
         """Yield what the file holds.

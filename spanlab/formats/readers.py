@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spanlab.base.errors import InputError, UsageError
-from spanlab.base.options import options_in
 from spanlab.formats.common_labels import in_common_labels
 from spanlab.formats.contexts import ContextFiles
 from spanlab.formats.detect import recognise, table_of
@@ -72,7 +71,7 @@ def table_layout(path: Path, options: ReadOptions | None = None) -> RecordLayout
 
     Returns:
         Columns, guesses and the first records, none if the file's format has fixed ones, or there
-        are no rows; and the format's own options.
+        are no rows; and which options of its own to ask for.
 
     Raises:
         InputError: the file is missing, empty, broken or of no known format.
@@ -81,7 +80,7 @@ def table_layout(path: Path, options: ReadOptions | None = None) -> RecordLayout
     read_options = options or ReadOptions()
     reader = _make_reader(_input_file(path, read_options), read_options)
     layout = reader.layout() if isinstance(reader, MappedReader) else RecordLayout()
-    return layout._replace(options=options_in(reader.own_options))
+    return layout._replace(options=reader.asked())
 
 
 def recipe_of(path: Path, options: ReadOptions | None = None) -> str:
@@ -105,8 +104,8 @@ def recipe_of(path: Path, options: ReadOptions | None = None) -> str:
         name = recognise(file) if chosen.format == "auto" else chosen.format
         return as_toml(said | {"format": name})
     layout = reader.layout()
-    if layout.lists:
-        said.setdefault("records", layout.lists[0])
+    by_now = {option.name: option.default for option in reader.asked() if option.name in PARTS}
+    said = {**by_now, **said}
     columns = {**layout.guesses, **(chosen.columns or {})}
     by_columns = chosen.model_copy(update={**said, "columns": columns})
     if _first_of(path, by_columns) == _first_of(path, chosen):

@@ -88,6 +88,15 @@ def reader_of(name: str) -> type[FormatReader]:
     return entry.reader
 
 
+def without_second(files: list[Path]) -> list[Path]:
+    """Return files without those that a format reads beside its others.
+
+    Such a file alone stays, so that the reader's error explains it.
+    """
+    seconds = {reader_of(name).second_file for name in formats()}
+    return [file for file in files if file.name not in seconds] or files
+
+
 def folder_of(path: Path) -> Path | None:
     """Return the folder that a path means, where a format reads it as a whole; None for others."""
     for reader in map(reader_of, formats()):

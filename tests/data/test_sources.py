@@ -10,12 +10,7 @@ from pathlib import Path
 import pytest
 
 from spanlab.base.errors import InputError
-from spanlab.data.import_files import (
-    estimate_items,
-    save_upload,
-    unpack_contexts,
-    without_sources,
-)
+from spanlab.data.import_files import estimate_items, in_folders, save_upload, unpack_contexts
 from spanlab.formats.files import files_named
 from spanlab.formats.server_files import ServerFiles
 
@@ -162,9 +157,9 @@ def test_json_lines_of_passages_stay_as_they_are(tmp_path: Path) -> None:
 
 def test_ragtruths_second_file_is_read_beside_the_first() -> None:
     response, sources = Path("response.jsonl"), Path("source_info.jsonl")
-    assert without_sources([sources, response]) == [response]
-    assert without_sources([sources]) == [sources]
-    assert without_sources([response]) == [response]
+    assert in_folders([sources, response]) == [response]
+    assert in_folders([sources]) == [sources]
+    assert in_folders([response]) == [response]
 
 
 def test_items_are_estimated_from_the_first_lines(tmp_path: Path) -> None:

@@ -157,7 +157,8 @@ def test_another_list_can_be_named(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     other = [{"text": "In Rome."}]
     path.write_text(json.dumps({"answer": "In Paris.", "results": ROWS, "more": {"rows": other}}))
-    assert table_layout(path).lists == (".", "results", "more.rows")
+    (asked,) = table_layout(path).options
+    assert (asked.name, asked.choices) == ("records", (".", "results", "more.rows"))
     chosen = [
         record.item.answer for record in read(path, ReadOptions(own={"records": "more.rows"}))
     ]

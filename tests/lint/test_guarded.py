@@ -30,7 +30,7 @@ HARMLESS = """
     answer_table score_table default_annotators error_tables judges read_table check_reviewer
     colour_of last_checks model_environment server_names session_model ask_servers
     usual_concurrency is_ensemble model_fields models_of remarks_on specifications allowed_hosts
-    estimate_items typical_cost in_folders save_upload without_sources unpack_contexts
+    estimate_items typical_cost in_folders save_upload unpack_contexts
     preview_import detection_of_samples rejects_as_jsonl model_field certificate_html
     parse_certificate corrected_table history_table held_out_table held_out_in_brief
     mark_html marked_html

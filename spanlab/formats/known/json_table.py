@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, Final
 from pydantic_core import from_json, to_json
 
 from spanlab.base.errors import InputError
-from spanlab.base.options import OptionModel, option
+from spanlab.base.options import Option, OptionModel, option
 from spanlab.formats.batches import BatchRequests, is_request
 from spanlab.formats.cells import is_said
 from spanlab.formats.chats import answers_in, is_chat, plain_chat
@@ -30,7 +31,7 @@ from spanlab.formats.json_rows import (
 )
 from spanlab.formats.judged_parts import is_answer_in_parts
 from spanlab.formats.known.analysis_table import CellsRow, is_table, join_rows_of_items
-from spanlab.formats.known.tabular import SAMPLES, MappedReader, RecordLayout
+from spanlab.formats.known.tabular import SAMPLES, MappedReader
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import FormatEntry
 from spanlab.formats.shapes import apart, is_object, is_packed, lists_records
@@ -69,12 +70,14 @@ class JsonReader(MappedReader):
         super().__init__(file, options)
         self._listing: Mapping[str, Any] = {}  # the first record, if it lists several
 
-    def layout(self) -> RecordLayout:
-        """Return what the records look like, and in which lists of the file they may be."""
-        layout = super().layout()
-        list_paths = [list_.path for list_ in self._lists] + [ITSELF] * bool(self._lists)
+    def asked(self) -> tuple[Option, ...]:
+        """Return which lists there are, if any, and requests if these are results of a batch."""
+        requests, records = super().asked()
         read_path = ITSELF if self._list is None else self._list.path
-        return layout._replace(lists=tuple(sorted(list_paths, key=lambda path: path != read_path)))
+        paths = dict.fromkeys((read_path, *(list_.path for list_ in self._lists), ITSELF))
+        records = replace(records, kind="choice", choices=tuple(paths), default=read_path)
+        is_batch = BATCH_ID in self.columns()
+        return (records,) * bool(self._lists) + (requests,) * is_batch
 
     def rows(self) -> Iterator[FileRow]:
         """Yield the records as ``MappedReader`` does.

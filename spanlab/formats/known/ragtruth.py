@@ -95,6 +95,7 @@ class RagTruthReader(reader.FormatReader):
 
     signatures = (frozenset(("response", "source_id")),)
     own_options = SourcesOptions
+    second_file = SOURCES
     _own: SourcesOptions
 
     def __init__(self, file: InputFile, options: ReadOptions) -> None:

@@ -117,15 +117,12 @@ class RecordLayout(NamedTuple):
         columns: the names that can be mapped.
         guesses: our field → the column that it is read from if nobody says otherwise.
         samples: the first records, as they stand.
-        lists: where lists of records are in a file that is one JSON object, the one that is read
-            first; empty for other files.
-        options: what can be set for the file's format alone.
+        options: what people are asked of the file's format alone.
     """
 
     columns: tuple[str, ...] = ()
     guesses: Guess = Guess()
     samples: tuple[Mapping[str, Any], ...] = ()
-    lists: tuple[str, ...] = ()
     options: tuple[Option, ...] = ()
 
 

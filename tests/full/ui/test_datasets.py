@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from trace_homes import KEYS, living
 
+from spanlab.formats import known
 from spanlab.jobs import Jobs, JobState
 from spanlab.schema import (
     Annotation,
@@ -322,6 +324,35 @@ def test_options_that_a_format_alone_has_are_asked_where_it_is_found(
         app.text_input(key="import-path-0").input(str(path)).run()
         labels = [each.label for each in app.text_input]
         assert [label for label in labels if label in {"Question", "Answer"}] == asked
+
+
+def test_a_file_that_a_format_of_others_reads_beside_its_own_is_asked_for(
+    open_page: OpenPage, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "noted.py").write_text(
+        "from pathlib import Path\n"
+        "from spanlab.base.options import OptionModel, option\n"
+        "from spanlab.formats.reader import FormatEntry, FormatReader\n"
+        "from spanlab.schema import Item, Record\n"
+        "class Options(OptionModel):\n"
+        "    notes: Path | None = option(None, title='Notes', help='What was asked.')\n"
+        "class Reader(FormatReader):\n"
+        "    signatures = (frozenset({'noted'}),)\n"
+        "    own_options = Options\n"
+        "    def _record(self, row):\n"
+        "        asked = self._own.notes.read_text() if self._own.notes else ''\n"
+        "        return Record(item=Item(id='a', question=asked, answer=row.value['noted']))\n"
+        "FORMAT = FormatEntry(name='noted', reader=Reader)\n"
+    )
+    monkeypatch.setattr(known, "__path__", [*known.__path__, str(tmp_path)])
+    try:
+        app = upload(open_page("datasets"), b'{"noted": "In Paris."}\n')
+        app.file_uploader(key="import-notes-0").upload("notes.txt", b"Where?").run()
+        app.button(key="import").click().run()
+    finally:
+        sys.modules.pop(f"{known.__name__}.noted", None)
+    (record,) = store.records("answers")
+    assert (record.item.question, record.item.answer) == ("Where?", "In Paris.")
 
 
 def test_a_path_that_is_not_there_is_said(open_page: OpenPage, store: Store) -> None:
