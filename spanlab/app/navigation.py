@@ -13,7 +13,7 @@ from spanlab.app.browser import watch_browser
 from spanlab.app.help import draw_tour, help_pages
 from spanlab.app.visitor import GUARDED, ask_to_log_in, log_out
 from spanlab.jobs.worker import start_embedded_worker
-from spanlab.schema import OWNER, Permission
+from spanlab.schema import MAY, OWNER, Permission
 from spanlab.ui import common
 from spanlab.ui.messages import errors_shown
 
@@ -71,6 +71,7 @@ def _draw_app() -> None:
             group = page.group if sizes[page.group] > 1 else ""
             groups.setdefault(group, []).append(drawn[page.title])
     groups[""].append(_by_name(first, drawn[first.title]))
+    groups[""] += [_refuse(page) for page in doors.pages() if page not in mine]
     groups["Help"] = helping
     if actor is not OWNER:
         own = [drawn[page.title] for page in mine if page.group == doors.OWN]
@@ -108,6 +109,20 @@ def _by_name(page: doors.Page, first: st.Page) -> st.Page:
 
     name = page.title.lower()
     return st.Page(lead, title=page.title, url_path=name, visibility="hidden")
+
+
+def _refuse(page: doors.Page) -> st.Page:
+    """Return what stands at the address of a page that the visitor may not open."""
+
+    def say() -> None:
+        needs = Permission[page.needs]
+        roles = [f"{role}s" for role, may in MAY.items() if needs in may]
+        whom = f"{' and '.join(roles)} of a dataset" if roles else "leads of all datasets"
+        st.title(page.title, anchor=False)
+        st.info(f"This page is for {whom}. Ask a lead for the role.", icon=":material/lock:")
+
+    name = page.title.lower()
+    return st.Page(say, title=page.title, url_path=name, visibility="hidden")
 
 
 if __name__ == "__main__":

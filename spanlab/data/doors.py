@@ -62,4 +62,5 @@ ROOM = Room(
             order=60,
         ),
     ),
+    offers={"options": {"import": "importing:ImportOptions"}},
 )

@@ -187,7 +187,7 @@ def _idle_once(dataset: str, fingerprint: tuple[object, ...], _store: Store) -> 
 
 
 def _say_contents(summary: DatasetSummary, names: Sequence[str]) -> None:
-    """Say how many items there are, and what those chosen have not annotated yet."""
+    """Say how many items there are, and what those chosen have not finished yet."""
     whose = [annotator for annotator in summary.annotators if annotator.name in names]
     items = f"**{counted(summary.n_items, 'item')}.**"
     if not summary.annotators:
@@ -198,7 +198,7 @@ def _say_contents(summary: DatasetSummary, names: Sequence[str]) -> None:
         text for annotator in whose if (text := _describe_missing(annotator, summary.n_items, plan))
     ]
     if len(missing) > _NAMED:
-        missing = [f"{len(missing):,} of {len(whose):,} annotators have not annotated all of them."]
+        missing = [f"{len(missing):,} of {len(whose):,} annotators have not finished all of them."]
     if plan is not None and plan.done < plan.needed:
         missing.append(
             f"{plan.needed - plan.done:,} of {plan.needed:,} planned annotations are missing."
@@ -213,9 +213,10 @@ def _describe_missing(annotator: AnnotatorSummary, n_items: int, plan: PlanProgr
     if plan is not None and annotator.kind is AnnotatorKind.PERSON:
         return ""
     n_left = annotator.counts.get(Status.NOT_ANNOTATED, 0)
-    return (
-        f"{n_left:,} of {n_items:,} not annotated by {plain(annotator.name)} yet." if n_left else ""
-    )
+    if not n_left:
+        return ""
+    begun = f" ({counted(annotator.drafts, 'draft')})" * bool(annotator.drafts)
+    return f"{n_left:,} of {n_items:,} not finished by {plain(annotator.name)} yet{begun}."
 
 
 def _download(
@@ -352,21 +353,19 @@ def show_preview(summary: DatasetSummary, choice: ExportChoice, beginning: str) 
         choice: what goes into the file.
         beginning: as ``preview_of`` returns it.
     """
-    with st.expander("Preview", expanded=True, icon=":material/visibility:"):
-        if choice.format == REPORT:
-            if summary.n_items > _AT_ONCE:
-                st.caption("Its figures are counted when the file is made.")
-            show_page(beginning, f"The report on {summary.name}")
-            return
-        lines = [
-            line if len(line) <= _LINE else f"{line[:_LINE]} …" for line in beginning.split("\n")
-        ]
-        if beginning.strip():
-            st.code("\n".join(lines[:_LINES]).rstrip(), language=None, wrap_lines=True)
-        else:
-            st.caption("The first items have nothing to write in this format.")
-        if choice.format in BINARY:
-            st.caption("The file shows the same items in its own form.")
+    st.header("Preview", anchor=False)
+    if choice.format == REPORT:
+        if summary.n_items > _AT_ONCE:
+            st.caption("Its figures are counted when the file is made.")
+        show_page(beginning, f"The report on {summary.name}")
+        return
+    lines = [line if len(line) <= _LINE else f"{line[:_LINE]} …" for line in beginning.split("\n")]
+    if beginning.strip():
+        st.code("\n".join(lines[:_LINES]).rstrip(), language=None, wrap_lines=True)
+    else:
+        st.caption("The first items have nothing to write in this format.")
+    if choice.format in BINARY:
+        st.caption("The file shows the same items in its own form.")
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

@@ -15,7 +15,6 @@ from spanlab.data.import_files import in_folders
 from spanlab.data.import_preview import preview_import
 from spanlab.data.importing import ImportOptions, RejectsFile, describe_fields, import_files
 from spanlab.data.joining import join_annotations
-from spanlab.data.languages import in_a_terminal
 from spanlab.data.predictions import import_predictions
 from spanlab.data.pulling import TraceSource, pull_traces
 from spanlab.formats import recipe_of
@@ -24,6 +23,7 @@ from spanlab.schema import AnnotatorKind
 from spanlab.search.index import build
 from spanlab.storage import Store
 from spanlab.storage.datasets import questions_of
+from spanlab.text.languages import in_a_terminal
 
 
 @takes_options

@@ -124,7 +124,8 @@ def _show_imported(name: str, imported: ImportResult) -> None:
         st.warning(plain(imported.missing), icon=":material/warning:")
     _show_fields(imported.fields)
     if imported.warnings:
-        with st.expander(f"Remarks ({len(imported.warnings)})", icon=":material/info:"):
+        remarks = f"Remarks ({len(imported.warnings)})"
+        with st.expander(remarks, icon=":material/info:", type="compact"):
             for warning in imported.warnings[:100]:
                 st.markdown(f"- {plain(warning)}")
     if imported.rejects:

@@ -18,7 +18,6 @@ from spanlab.data.importing import (
     taken_id,
     words_on_missing,
 )
-from spanlab.data.languages import LanguageGuess, in_a_terminal
 from spanlab.formats import ReadOptions, RejectedRecord, detect, read_placed
 from spanlab.formats.registry import options_of
 from spanlab.formats.wrongs import Kinds
@@ -26,6 +25,7 @@ from spanlab.output.figures import counted
 from spanlab.output.tables import ResultTable, fact_table
 from spanlab.schema import AnnotatorKind, Item, Record
 from spanlab.schema.stages import stages_of
+from spanlab.text.languages import LanguageGuess, in_a_terminal
 
 _SHOWN = 3
 _PASSAGES = 3  # of an item that are shown

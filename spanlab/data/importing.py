@@ -19,7 +19,6 @@ from pydantic import field_validator
 from spanlab.base.errors import InputError, NotFoundError
 from spanlab.base.options import option
 from spanlab.base.runtime import rarely_collected
-from spanlab.data.languages import LanguageGuess
 from spanlab.formats import ReadOptions, RejectedRecord, dumps, read_placed
 from spanlab.formats.field_report import LEFT_OUT
 from spanlab.formats.limits import longest, record_limit, too_large
@@ -36,6 +35,7 @@ from spanlab.schema import (
     Record,
     Status,
 )
+from spanlab.text.languages import LanguageGuess
 
 if TYPE_CHECKING:
     from spanlab.detection.request import RunRequest
@@ -66,7 +66,8 @@ def prepare_samples(store: Store, on_progress: Callable[[int], None] | None = No
     summary = next((d for d in store.datasets() if d.name == DATASET), None)
     if summary is None:
         import_files(store, [_SAMPLES], DATASET, on_progress=on_progress)
-        plan = MeasurementPlan(annotator=_DETECTOR)  # which marks them next
+        # The detector marks them next. A visitor's reviews do not count: theirs begin with item 1.
+        plan = MeasurementPlan(annotator=_DETECTOR, reviewers=_PERSONS)
         store.change_settings(DATASET, lambda old: old.model_copy(update={"measurement": plan}))
     if summary is None or _VOTE not in {annotator.name for annotator in summary.annotators}:
         vote_dataset(store, DATASET, _PERSONS, name=_VOTE, on_progress=on_progress)

@@ -71,8 +71,8 @@ def page() -> None:
             "Import files", type="primary", icon=icon, key="import-files", on_click=_open_or_close
         )
         if st.session_state.get(_OPENED) == import_round():
-            with st.container(border=True):
-                import_panel([summary.name for summary in datasets])
+            import_panel([summary.name for summary in datasets])
+            st.divider()
     show_result()
     detections = latest_jobs("detect", datasets)
     for summary in _choose_page(datasets):
@@ -93,16 +93,15 @@ def _first_steps() -> None:
         "spanlab helps you find the parts of LLM answers that nothing supports. A dataset holds "
         "such answers with their questions and evidence, and what people and detectors marked."
     )
-    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center"):
         about = "Questions and answers in 14 languages, with a detector and three annotators."
         st.markdown(f"**Look around first.** {about}", width="stretch")
         if st.button(
             "Load the sample dataset", type="primary", icon=":material/science:", key="load-samples"
         ):
             _load_samples()
-    with st.container(border=True):
-        st.markdown("**Import your own files**")
-        import_panel()
+    st.header("Import your own files", anchor=False)
+    import_panel()
 
 
 def _load_samples() -> None:
@@ -131,7 +130,9 @@ def _choose_page(datasets: Sequence[DatasetSummary]) -> Sequence[DatasetSummary]
 def _draw_versions(versions: Sequence[DatasetSummary]) -> None:
     """Draw the versions of a dataset, the newest first."""
     if versions:
-        with st.expander(counted(len(versions), "version"), icon=":material/inventory_2:"):
+        with st.expander(
+            counted(len(versions), "version"), icon=":material/inventory_2:", type="compact"
+        ):
             for version in versions[: -_LISTED - 1 : -1]:
                 with st.container(horizontal=True, vertical_alignment="center"):
                     st.markdown(

@@ -24,7 +24,7 @@ from spanlab.formats.known.jsonl import dumps
 from spanlab.output.marked_text import marked_text
 from spanlab.output.tables import Cell, Column, ResultTable, columns_of
 from spanlab.schema import UNDETERMINED, Annotation, Item, Span
-from spanlab.text.labels import hard_of
+from spanlab.text.labels import hard_of, is_marked
 
 _OF_CITATIONS = "citations"  # the detector that reads numbers of sources
 _MARKED = 3  # the exit status if something is marked
@@ -112,11 +112,9 @@ def _write(item: Item, annotation: Annotation) -> None:
         typer.echo("Nothing is marked.")
     elif not hard_of(annotation):
         typer.echo("It is hallucinated, at no place that can be told.")
-    hard = hard_of(annotation)
     marked, others = list[Span](), list[Span]()
     for span in sorted(annotation.spans, key=lambda span: -span.prob):
-        is_marked = any(start < span.end and span.start < end for start, end in hard)
-        (marked if is_marked else others).append(span)
+        (marked if is_marked(span, annotation) else others).append(span)
     if rows := tuple(map(_row, marked)):
         console.write_tables([ResultTable(key="spans", title="", columns=columns, rows=rows)])
     if others:

@@ -24,10 +24,11 @@ from spanlab.formats.server_files import is_local
 from spanlab.output.figures import counted
 from spanlab.output.marked_text import fragment_html, quote_html
 from spanlab.schema import Item, Passage, Permission, Span
-from spanlab.text.labels import hard_of
+from spanlab.text.labels import hard_of, is_marked
 from spanlab.ui.common import (
     datasets_with,
     kept,
+    link,
     page_link,
     plain,
     store,
@@ -38,6 +39,7 @@ from spanlab.ui.messages import errors_shown
 
 _ANSWER, _PASSAGES = kept("check.answer"), kept("check.passages")
 _CHECKED: Final = "spanlab.check.result"
+_KEPT: Final = "spanlab.check.kept"  # the dataset and the item that the result is kept as
 _WANTED: Final = "spanlab.check.wanted"  # until it is done
 _DATASET: Final = "checked"
 _QUOTES: Final = 2  # of the evidence for a mark
@@ -64,10 +66,7 @@ def page() -> None:
         st.info("No detector is installed.")
         return
     _fill_from_link()
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        detector = _ask_detector()
-        fill, example = st.session_state.update, (_EXAMPLE,)
-        st.button("Fill in an example", type="tertiary", on_click=fill, args=example)
+    detector = _ask_detector()
     left, right = st.columns(2, gap="medium")
     answer = left.text_area(
         "Answer", height=180, placeholder="Paste what a model wrote.", **_ANSWER
@@ -87,13 +86,16 @@ def page() -> None:
             max_upload_size=MOST >> 20,
             label_visibility="collapsed",
         )
-    st.button(
-        "Check",
-        type="primary",
-        icon=":material/fact_check:",
-        shortcut="Mod+Enter",
-        on_click=_want_check,
-    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            "Check",
+            type="primary",
+            icon=":material/fact_check:",
+            shortcut="Mod+Enter",
+            on_click=_want_check,
+        )
+        fill = st.session_state.update
+        st.button("Fill in an example", type="tertiary", on_click=fill, args=(_EXAMPLE,))
     filled = {"detectors": (detector,)} | _ask_model(detector)
     # What is typed meanwhile ends this run: the next one checks what is there then.
     if st.session_state.get(_WANTED):
@@ -104,6 +106,7 @@ def page() -> None:
             st.session_state[_CHECKED] = check_answer(
                 item, RunOptions.checked(filled), actor=store().actor
             )
+            st.session_state.pop(_KEPT, None)
         st.session_state[_WANTED] = False
     checked: CheckedAnswer | None = st.session_state.get(_CHECKED)
     if checked is not None:
@@ -172,11 +175,7 @@ def _show(checked: CheckedAnswer) -> None:
     with left:
         st.header(verdict, anchor=False)
         st.html(fragment_html(item.answer, annotation))
-    spans = [
-        span
-        for span in annotation.spans
-        if any(span.start < end and start < span.end for start, end in marked)
-    ]
+    spans = [span for span in annotation.spans if is_marked(span, annotation)]
     with right:
         st.header("Evidence" if spans else " ", anchor=False)
         st.html(
@@ -205,6 +204,10 @@ def _row(span: Span, item: Item) -> str:
 
 def _offer_to_keep(checked: CheckedAnswer) -> None:
     """Draw the button that stores an answer with its marks, and goes on with it in Review."""
+    if _KEPT in st.session_state:
+        dataset, kept_as = st.session_state[_KEPT]
+        link("review", "Review", icon=":material/edit_note:", dataset=dataset, item=kept_as)
+        return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.text_input("Dataset", value=_DATASET, width=220, key="check-dataset").strip()
         if not st.button("Keep and review", icon=":material/bookmark_add:"):
@@ -214,5 +217,5 @@ def _offer_to_keep(checked: CheckedAnswer) -> None:
         number = summaries[name].n_items + 1 if name in summaries else 1
         item = checked.record.item.model_copy(update={"id": f"answer-{number}"})
         store().import_records(name, [checked.record.model_copy(update={"item": item})])
-        del st.session_state[_CHECKED]
+        st.session_state[_KEPT] = (name, item.id)
         switch_page("review", name, item=item.id)

@@ -32,6 +32,7 @@ from spanlab.schema import (
 )
 from spanlab.search.page_text import read_apart
 from spanlab.search.pages import web_pages
+from spanlab.text.languages import language_of
 from spanlab.text.thoughts import REASONING, UNJUDGED, without_thoughts
 
 LONGEST: Final = 400_000  # characters of an answer, and bytes of a text file
@@ -102,7 +103,8 @@ def answer_item(
 ) -> Item:
     """Return an answer as an item; passages without text are left out.
 
-    Reasoning in tags before the answer is kept in ``meta`` and not judged.
+    Reasoning in tags before the answer is kept in ``meta`` and not judged. A language that is not
+    stated is told from the answer, or else from the passages.
 
     Raises:
         UsageError: there is no answer.
@@ -110,13 +112,16 @@ def answer_item(
     """
     require_answer(answer)
     said, thoughts = without_thoughts(answer)
+    told = tuple(passage for passage in passages if passage.text.strip())
+    if lang == UNDETERMINED:
+        lang = language_of(f"{question} {said}", *(passage.text for passage in told))
     try:
         return Item(
             id="answer",
             lang=lang,
             question=storable(question),
             answer=storable(said),
-            passages=tuple(passage for passage in passages if passage.text.strip()),
+            passages=told,
             meta=dict(thoughts),
         )
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Where people let a detector learn from their reviews: a line with a button, on several pages."""
+"""Where people let a detector learn from their reviews: a fold on the page Detect."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from spanlab.detection.fits import (
     fit_tables,
     keep_fit,
     learn,
-    learn_if_due,
-    learners,
     marked_remarks,
     remove_fit,
 )
@@ -27,29 +25,12 @@ from spanlab.ui.tables import show_grid
 _EVERY: Final = 30  # further reviews, after which a detector learns again by itself
 
 
-def offer_fits(summary: DatasetSummary) -> None:
-    """Offer to let detectors learn, where there are 30 reviews that they have not learnt from.
-
-    If the lead said so, they learn by themselves. Only people who may manage the dataset see the
-    offer.
-    """
-    learn_if_due(summary)
-    if not store().may(Permission.MANAGE, summary.name):
-        return
-    for detector in learners(summary):
-        state = fit_state(summary, detector)
-        if state.is_due and not summary.settings.fit_every:
-            with st.container(horizontal=True, vertical_alignment="center"):
-                st.caption(plain(f"{detector} can learn from your {state.reviews:,} reviews."))
-                _draw_button(summary, state)
-
-
 def draw_fit(summary: DatasetSummary, detector: str) -> None:
     """Draw what a detector has learnt from a dataset's reviews, and let people change that."""
     if not store().may(Permission.MANAGE, summary.name):
         return
     state = fit_state(summary, detector)
-    title = f"What {detector} learnt from your reviews"
+    title = f"What {detector} learnt from reviews"
     with st.expander(
         plain(title), state.is_due, key=f"fits-{summary.name}-{detector}", icon=":material/school:"
     ):

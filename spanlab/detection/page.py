@@ -91,7 +91,7 @@ def _describe_progress(summary: DatasetSummary) -> str:
         annotator for annotator in summary.annotators if annotator.kind in {"detector", "vote"}
     ]
     parts = [
-        f"{annotator.name}: {counts_in_words(annotator.counts, summary.n_items)}"
+        f"{annotator.name}: {counts_in_words(annotator, summary.n_items)}"
         for annotator in detectors
     ]
     return ";  ".join([counted(summary.n_items, "item"), *parts])

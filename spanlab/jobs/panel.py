@@ -197,7 +197,7 @@ def _share(view: JobView) -> float:
 
 def _draw_failures(reason: str, failures: Sequence[FailedItem], dataset: str | None) -> None:
     detectors = ", ".join(sorted({failure.detector for failure in failures}))
-    with st.container(border=True, gap="small"):
+    with st.container(gap="small"):
         st.markdown(f"{len(failures):,} × {plain(reason)}")
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.caption(plain(detectors), width="content")

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from spanlab.base.errors import NotFoundError, StoreError, UsageError
 from spanlab.base.runtime import leave_imports_uncollected
-from spanlab.detection.fit_panel import offer_fits
+from spanlab.detection.fits import learn_if_due
 from spanlab.measure.sample import MeasuredItems
 from spanlab.output.figures import figure
 from spanlab.output.marked_text import fragment_html
@@ -80,7 +80,7 @@ def page() -> None:
     if not may_review(summary, reviewer):
         return
     show_news()
-    offer_fits(summary)
+    learn_if_due(summary)
     with errors_shown():
         _open_queue(summary, query, measured, described)
 

@@ -402,11 +402,15 @@ class DatasetSettings(FrozenModel):
 
 @dataclass(frozen=True)
 class AnnotatorSummary:
-    """Who has annotated a dataset: how many of its items are in each status."""
+    """Who has annotated a dataset: how many of its items are in each status.
+
+    ``drafts`` are those of them that are begun and not finished: not annotated yet.
+    """
 
     name: str
     kind: AnnotatorKind
     counts: Mapping[Status, int]
+    drafts: int = 0
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,9 @@ def summaries(connection: Connection, *, versions: bool = False) -> list[Dataset
         .order_by(annotators.c.id)
     ):
         counted = _counts(row.n_items, row.n_done, row.n_failed, row.n_skipped)
-        people[row.dataset_id].append(AnnotatorSummary(row.name, AnnotatorKind(row.kind), counted))
+        drafts = row.n_annotations - row.n_done - row.n_failed - row.n_skipped
+        kind = AnnotatorKind(row.kind)
+        people[row.dataset_id].append(AnnotatorSummary(row.name, kind, counted, drafts))
     return [
         DatasetSummary(
             name=row.name,

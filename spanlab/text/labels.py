@@ -261,7 +261,10 @@ def flatten(
     return flat
 
 
-def harden(soft: Iterable[Span | SoftLabel], threshold: float = 0.5) -> list[Extent]:
+_LIKELY = 0.5
+
+
+def harden(soft: Iterable[Span | SoftLabel], threshold: float = _LIKELY) -> list[Extent]:
     """Return the characters whose probability is strictly greater than ``threshold``, merged."""
     return merge([label for label in soft if label.prob > threshold])
 
@@ -273,6 +276,18 @@ def hard_of(annotation: Annotation) -> list[Extent]:
     it marks nothing; only its status tells whether it was finished.
     """
     return merge(annotation.hard) if annotation.hard is not None else harden(annotation.spans)
+
+
+def is_marked(span: Span, annotation: Annotation) -> bool:
+    """Say whether ``annotation`` decides that a span of its is hallucinated: see ``hard_of``.
+
+    A weak one that reaches beyond what is decided is not.
+    """
+    likely = span.prob > _LIKELY
+    return (annotation.hard is None and likely) or any(
+        span.start < end and start < span.end and (likely or start <= span.start <= span.end <= end)
+        for start, end in merge(annotation.hard or ())
+    )
 
 
 def labels_of(record: Record, annotator: str) -> ItemLabels:

@@ -59,6 +59,7 @@ _STYLE = """<style>
 }
 /* No blue is read both as words on a dark page and as the ground of white ones. */
 button[data-testid^="stBaseButton-primary"], [data-tag] span { color: light-dark(#fff, #0e1117); }
+button[data-testid^="stBaseButton-primary"]:hover { color: #fff; } /* it is darker then */
 button[data-testid^="stBaseButton-primary"] kbd {
     color: inherit !important; opacity: 1 !important; }
 /* What a job costs and its button stay in view, whatever is open above them. What is started here

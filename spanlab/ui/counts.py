@@ -7,17 +7,12 @@ from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
+from spanlab.output.figures import counted
 from spanlab.output.wording import progress_in_words
 from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary, Status
 from spanlab.schema.progress import PlanProgress
 from spanlab.ui.dots import DONE, FAILED, NEUTRAL
 
-_WORDS = {
-    Status.DONE: "done",
-    Status.FAILED: "failed",
-    Status.SKIPPED: "skipped",
-    Status.NOT_ANNOTATED: "not annotated",
-}
 _KINDS = {
     AnnotatorKind.PERSON: "person",
     AnnotatorKind.DETECTOR: "detector",
@@ -125,7 +120,7 @@ def _make_bar(
         else None
     )
     if person is None:
-        words = counts_in_words(annotator.counts, summary.n_items)
+        words = counts_in_words(annotator, summary.n_items)
         return _Bar(annotator, annotator.counts, summary.n_items, words)
     total = person.assigned
     if total is None:
@@ -150,14 +145,18 @@ def _fold_rows(kind: AnnotatorKind, bars: Sequence[_Bar], rows: Sequence[str]) -
     )
 
 
-def counts_in_words(counts: Mapping[Status, int], n_items: int) -> str:
-    """Say how many items are in each state, such as "52 of 56 done · 1 failed"."""
+def counts_in_words(annotator: AnnotatorSummary, n_items: int) -> str:
+    """Say how many items are in each state, such as "52 of 56 done · 1 failed · 1 draft"."""
+    counts, drafts = annotator.counts, annotator.drafts
+    untouched = counts.get(Status.NOT_ANNOTATED, 0) - drafts
     parts = [f"{counts.get(Status.DONE, 0):,} of {n_items:,} done"]
     parts += [
-        f"{counts[status]:,} {_WORDS[status]}"
-        for status in (Status.FAILED, Status.SKIPPED, Status.NOT_ANNOTATED)
+        f"{counts[status]:,} {status}"
+        for status in (Status.FAILED, Status.SKIPPED)
         if counts.get(status)
     ]
+    parts += [counted(drafts, "draft")] * bool(drafts)
+    parts += [f"{untouched:,} not annotated"] * bool(untouched)
     return " · ".join(parts)
 
 

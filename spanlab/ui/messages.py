@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
+from spanlab import doors
 from spanlab.base.errors import InputError, SpanlabError, UnnamedModelError
 from spanlab.base.options import options_in
 from spanlab.formats.read_options import ReadOptions
@@ -18,7 +19,7 @@ from spanlab.ui.common import plain
 _NEWS = "spanlab.news"
 _LONGEST = 300  # characters of a found value
 _FLAG = re.compile(r" \(--[a-z-]+\)")  # which command's option is meant: pages have boxes
-_OPTION = re.compile(r"(?<!\S)--[a-z]+(?:-[a-z]+)*")
+_OPTION = re.compile(r"(?<!\S)(--[a-z]+(?:-[a-z]+)*)(?: (\w+))?")
 
 
 def tell_after_rerun(text: str) -> None:
@@ -81,10 +82,19 @@ def _sentence(text: str) -> str:
 
 def in_page_words(text: str) -> str:
     """Return a text with the names of boxes where a command has options: “Encoding”."""
-    labels = {option.flags[-1]: option.label for option in options_in(ReadOptions)}
+    offer = doors.offer("options", "import")
+    boxes = options_in(ReadOptions if offer is None else offer.load())
+    options = {option.flags[-1].partition("/")[0]: option for option in boxes}
 
-    def box_of(flag: re.Match[str]) -> str:
-        return f"“{labels.get(flag[0], flag[0].strip('-').replace('-', ' ').capitalize())}”"
+    def box_of(found: re.Match[str]) -> str:
+        flag, value = found[1], found[2] or ""
+        option = options.get(flag)
+        label = option.label if option else flag.strip("-").replace("-", " ").capitalize()
+        titles = (option and option.titles) or {}
+        if value in titles:
+            return f"“{label}: {titles[value]}”"
+        chosen = f": {titles['true']}" if "true" in titles else ""
+        return f"“{label}{chosen}”{value and f' {value}'}"
 
     return _OPTION.sub(box_of, _FLAG.sub("", text))
 

@@ -110,7 +110,7 @@ def test_without_datasets_the_way_is_shown(open_page: OpenPage) -> None:
 def test_missing_annotations_are_counted_beforehand(open_page: OpenPage, mine: Store) -> None:
     """What each annotator still lacks is known before the export."""
     app = open_page("export")
-    assert "2 of 3 not annotated by Ann yet" in "".join(text.value for text in app.markdown)
+    assert "2 of 3 not finished by Ann yet" in "".join(text.value for text in app.markdown)
 
 
 @pytest.mark.parametrize(

@@ -54,15 +54,6 @@ def test_a_click_on_detect_lets_the_detector_learn_and_another_takes_it_away(
     assert reviewed.settings("mine").fits == ()
 
 
-def test_review_offers_it_from_thirty_reviews_on(reviewed: Store, open_page: OpenPage) -> None:
-    app = open_page("review", dataset="mine")
-    assert "offline can learn from your 36 reviews." in everything(app)
-    app.button(key="fit-mine-offline").click().run(timeout=120)
-    assert not app.exception
-    assert reviewed.settings("mine").fit_in_use("offline") is not None
-    assert "offline can learn" not in everything(app)
-
-
 def test_further_reviews_are_learnt_from_in_another_process(
     reviewed: Store, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

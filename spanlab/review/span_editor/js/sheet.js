@@ -19,6 +19,7 @@ export class KeySheet {
 
     listen(on) {
         on(this.node, "click", () => this.toggle(false));
+        on(this.node, "keydown", (event) => event.key === "Tab" && event.preventDefault()); // what is behind it is covered
     }
 
     toggle(show = !this.isOpen) {
