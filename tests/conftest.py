@@ -73,7 +73,7 @@ if "SPANLAB_TEST_PYTHON" not in os.environ:  # `make test-pythons`, which asks t
     collect_ignore += ["full/test_wheel.py"]
 collect_ignore += ["real_model"]  # `make test-model` runs these on a model that somebody has
 collect_ignore += ["peers"]  # nor these: `make test-peers` runs them in an environment of their own
-pytest_plugins = ["model_fixtures", "postgres", "scheduling"]
+pytest_plugins = ["model_fixtures", "own_store", "postgres", "scheduling"]
 
 # Files of half a minute and more, the longest first.
 _LONGEST = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,15 +24,10 @@ def item(name: str, *passages: Passage) -> Item:
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("SPANLAB_DATABASE_URL", raising=False)
-    with Store.open() as opened:
-        ann = Annotation(annotator="ann", kind=AnnotatorKind.PERSON)
-        opened.import_records(
-            "en", [Record(item=item("a"), annotations=(ann,)), Record(item=item("b"))]
-        )
-        yield opened
+def store(store: Store) -> Store:
+    ann = Annotation(annotator="ann", kind=AnnotatorKind.PERSON)
+    store.import_records("en", [Record(item=item("a"), annotations=(ann,)), Record(item=item("b"))])
+    return store
 
 
 def submission(tmp_path: Path, *lines: dict[str, object]) -> Path:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
-from pathlib import Path
 
 import pytest
 
 from spanlab.base.errors import AccessError, UsageError
-from spanlab.base.settings import Settings
 from spanlab.data import report_links
 from spanlab.data.report_links import share_report, shared_report
 from spanlab.data.versions import snapshot
@@ -21,8 +19,7 @@ ANSWER = "It opened in 1887."
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    store = Store.open(Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path}/spanlab.db"))
+def store(store: Store) -> Store:
     marked = Annotation(
         annotator="Ada", kind=AnnotatorKind.PERSON, spans=(Span.of(ANSWER, 13, 17, label="Year"),)
     )

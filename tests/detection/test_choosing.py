@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from spanlab.base.errors import UsageError
-from spanlab.base.settings import Settings
 from spanlab.detection import DetectorSpec, EnsembleSpec
 from spanlab.detection.models import SEARCH_KEY, model_environment
 from spanlab.detection.request import RunOptions, request_with_options
@@ -27,23 +25,21 @@ HERE = {"SPANLAB_MODEL": "small", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
-    with Store.open(settings) as store:
-        failed = Annotation(
-            annotator="ucsc-extract",
-            kind=AnnotatorKind.DETECTOR,
-            status=Status.FAILED,
-            note="no answer",
-        )
-        store.import_records(
-            "set",
-            [
-                Record(item=Item(id="a", answer="one")),
-                Record(item=Item(id="b", answer="two"), annotations=(failed,)),
-            ],
-        )
-        yield store
+def store(store: Store) -> Store:
+    failed = Annotation(
+        annotator="ucsc-extract",
+        kind=AnnotatorKind.DETECTOR,
+        status=Status.FAILED,
+        note="no answer",
+    )
+    store.import_records(
+        "set",
+        [
+            Record(item=Item(id="a", answer="one")),
+            Record(item=Item(id="b", answer="two"), annotations=(failed,)),
+        ],
+    )
+    return store
 
 
 def detector(store: Store, form: RunOptions) -> DetectorSpec:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from pydantic import JsonValue
 
 from spanlab.base.errors import UsageError
-from spanlab.base.settings import Settings
 from spanlab.detection import DetectorSpec
 from spanlab.detection.estimate import RunEstimate, estimate
 from spanlab.detection.request import RunOptions, RunRequest, request_with_options
@@ -20,13 +16,6 @@ from spanlab.storage import Store
 pytestmark = pytest.mark.system("ucsc")
 
 HERE = {"SPANLAB_MODEL": "small", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
-    with Store.open(settings) as store:
-        yield store
 
 
 def items(

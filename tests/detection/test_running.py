@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
 from spanlab.base.errors import BudgetError, NotFoundError, SpanlabError, UsageError
-from spanlab.base.settings import Settings
 from spanlab.detection import (
     Detector,
     DetectorResult,
@@ -78,11 +76,9 @@ class Simple:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path}/spanlab.db")
-    with Store.open(settings) as opened:
-        opened.import_records("d", records(40))
-        yield opened
+def store(store: Store) -> Store:
+    store.import_records("d", records(40))
+    return store
 
 
 def records(count: int) -> list[Record]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +32,6 @@ TOLD = [
     "bad.jsonl, line 3, annotations.0.spans.0.text: the field is missing",
     "3 of 5 records are wrong; --skip-bad leaves them out",
 ]
-
-
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("SPANLAB_DATABASE_URL", raising=False)
-    with Store.open() as store:
-        yield store
 
 
 def written(path: Path, *rows: dict[str, Any]) -> Path:

@@ -64,13 +64,6 @@ PASSAGE = "The tower was built in 1889 by Gustave Eiffel in Paris."
 ASKED = {"answer": ANSWER, "question": "Who built it?", "passages": [{"text": PASSAGE}]}
 
 
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
-    with Store.open() as opened:
-        yield opened
-
-
 @contextmanager
 def serving(store: Store, *detectors: str, rate: int = 600) -> Iterator[TestClient]:
     """Serve as `spanlab api` does; doing it again on the same store is a restart."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import update
@@ -47,13 +46,6 @@ ROUTES: dict[tuple[str, str], tuple[Permission | None, bool, object]] = {
     ("GET", "/v1/jobs/{job_id}/rates"): (Permission.READ, True, None),
     ("DELETE", "/v1/jobs/{job_id}"): (Permission.ADMINISTER, True, None),  # last: they are gone
 }
-
-
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
-    with Store.open() as opened:
-        yield opened
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -84,15 +83,6 @@ def test_without_passages_or_places_there_is_nothing_to_say() -> None:
 
     assert citation_shares(bare, [marked(FOUR)]) is None
     assert citation_shares(item_of(FOUR), [verdict]) is None
-
-
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("SPANLAB_DATABASE_URL", raising=False)
-    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    with Store.open() as opened:
-        yield opened
 
 
 def filled(store: Store, wrong: int, answer: str = "It was built in 1889 [1].") -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -48,15 +47,6 @@ from spanlab.scoring.intervals import count_rate, t_quantile
 from spanlab.scoring.report import mean_of
 from spanlab.storage import Store
 from spanlab.text.extents import Extent
-
-
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("SPANLAB_DATABASE_URL", raising=False)
-    with Store.open() as opened:
-        yield opened
-
 
 # What a detector learnt from -----------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -48,15 +48,6 @@ from spanlab.schema import (
 )
 from spanlab.storage import Store
 from spanlab.worklists import paging
-
-
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("SPANLAB_DATABASE_URL", raising=False)
-    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    with Store.open() as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("design", ["uniform", "stratified", "uncertainty", "length"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 
@@ -38,14 +37,6 @@ def record(
     spans = tuple(Span.of(ANSWER, start, end, label="number") for start, end in marks)
     fields = {"annotator": who, "kind": kind, "spans": spans, **more}
     return Record(item=item, annotations=(Annotation.model_validate(fields),))
-
-
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("SPANLAB_DATABASE_URL", raising=False)
-    with Store.open() as opened:
-        yield opened
 
 
 def of(rate: MeanInterval | None) -> float:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from spanlab.base.settings import Settings
 from spanlab.data.importing import DATASET, TOUR, prepare_samples, prepare_tour
 from spanlab.measure.measurement import measure, measure_own
 from spanlab.measure.sample import measurement_queue
@@ -16,12 +12,9 @@ from spanlab.storage import Store
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(
-        Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'd.db'}")
-    ) as store:
-        prepare_samples(store)
-        yield store
+def store(store: Store) -> Store:
+    prepare_samples(store)
+    return store
 
 
 def _detect(store: Store) -> None:

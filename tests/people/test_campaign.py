@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
-from spanlab.base.settings import Settings
 from spanlab.people.progress import AnnotatorPace, agreement_over_time, campaign, pace
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 from spanlab.schema.progress import FinishedItem
@@ -18,13 +15,6 @@ from spanlab.text.extents import Extent
 
 ANSWER = "0123456789"
 FIRST = datetime(2026, 3, 2, 23, 30, tzinfo=UTC)  # a Monday
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path}/spanlab.db")
-    with Store.open(settings) as store:
-        yield store
 
 
 def says(

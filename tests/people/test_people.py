@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from io import BytesIO
-from pathlib import Path
 
 import pytest
 from random_queues import is_of_share
 
 from spanlab.base.errors import AccessError, NotFoundError, UsageError
-from spanlab.base.settings import Settings
 from spanlab.data.export_choice import ExportChoice
 from spanlab.data.exporting import export_dataset
 from spanlab.oplog.operations import AddSpan, FinishItem, SentOperation
@@ -38,21 +35,19 @@ TODAY = date(2026, 3, 20)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path}/spanlab.db")
+def store(store: Store) -> Store:
     gold = Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=(Span.of(ANSWER, 2, 6),))
-    with Store.open(settings) as store:
-        store.import_records(
-            "d",
-            [
-                *(
-                    Record(item=Item(id=f"known {n}", answer=ANSWER), annotations=(gold,))
-                    for n in range(8)
-                ),
-                *(Record(item=Item(id=f"item {n}", answer=ANSWER)) for n in range(6)),
-            ],
-        )
-        yield store
+    store.import_records(
+        "d",
+        [
+            *(
+                Record(item=Item(id=f"known {n}", answer=ANSWER), annotations=(gold,))
+                for n in range(8)
+            ),
+            *(Record(item=Item(id=f"item {n}", answer=ANSWER)) for n in range(6)),
+        ],
+    )
+    return store
 
 
 def _mark(store: Store, item: str, person: str, start: int, end: int) -> None:

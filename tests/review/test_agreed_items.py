@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 from rebuilt import rebuilt
 
-from spanlab.base.settings import Settings
 from spanlab.oplog.operations import AddSpan, SentOperation
 from spanlab.oplog.state import ReviewState
 from spanlab.review.adjudication import AdjudicationQueue, agreed_items, take_agreed, take_back
@@ -28,12 +23,6 @@ from spanlab.storage import Store
 
 ANSWER = "one two three"
 QUEUE = AdjudicationQueue()
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path}/a.db")) as store:
-        yield store
 
 
 def _by(

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from pydantic import JsonValue
 
 from spanlab.base.errors import NotFoundError
-from spanlab.base.settings import Settings
 from spanlab.people.entrance import prepare_queue
 from spanlab.review.queue import (
     QueueNeighbours,
@@ -47,12 +44,10 @@ EVERYTHING = QueueQuery(reviewer="Ada")
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
-    with Store.open(settings) as store:
-        items = [Item(id=name, lang="en", answer="one two 🎉 three") for name in ("a", "b", "c")]
-        store.import_records("words", [Record(item=item) for item in items])
-        yield store
+def store(store: Store) -> Store:
+    items = [Item(id=name, lang="en", answer="one two 🎉 three") for name in ("a", "b", "c")]
+    store.import_records("words", [Record(item=item) for item in items])
+    return store
 
 
 def _write(seq: int, base: int, item: str = "a", **op: JsonValue) -> dict[str, JsonValue]:

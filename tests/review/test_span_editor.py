@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from spanlab.base.errors import NotFoundError, UsageError
-from spanlab.base.settings import Settings
 from spanlab.review.span_editor import EditorMessage, EditorReply, ReviewQueue, exchange
 from spanlab.schema import (
     Annotation,
@@ -35,20 +32,16 @@ PLACE = ReviewQueue("words", QueueQuery(reviewer="Ada"), None)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
-    with Store.open(settings) as store:
-        records = [
-            Record(
-                item=Item(id=name, answer=ANSWER, passages=(Passage(text="four five"),)),
-                annotations=(
-                    Annotation(annotator="d", kind=AnnotatorKind.DETECTOR, spans=(SPAN,)),
-                ),
-            )
-            for name in ("a", "b", "c")
-        ]
-        store.import_records("words", records)
-        yield store
+def store(store: Store) -> Store:
+    records = [
+        Record(
+            item=Item(id=name, answer=ANSWER, passages=(Passage(text="four five"),)),
+            annotations=(Annotation(annotator="d", kind=AnnotatorKind.DETECTOR, spans=(SPAN,)),),
+        )
+        for name in ("a", "b", "c")
+    ]
+    store.import_records("words", records)
+    return store
 
 
 def _json(answer: EditorReply) -> Any:

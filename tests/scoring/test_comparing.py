@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -12,7 +11,6 @@ import pytest
 from commands import run_here
 
 from spanlab.base.errors import NotFoundError
-from spanlab.base.settings import Settings
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span, Status
 from spanlab.scoring.agreement import agreement, rated
 from spanlab.scoring.annotators import (
@@ -44,13 +42,6 @@ def says(name: str, *marks: tuple[int, int], status: Status = Status.DONE) -> An
 
 def record(name: str, lang: str, *annotations: Annotation) -> Record:
     return Record(item=Item(id=name, lang=lang, answer=ANSWER), annotations=annotations)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
-    with Store.open(settings) as store:
-        yield store
 
 
 def test_everybody_is_scored_where_both_have_finished() -> None:

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
-from spanlab.base.settings import Settings
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Span
 from spanlab.scoring.annotators import analyses_with_data, compare_dataset
 from spanlab.scoring.findings import (
@@ -19,14 +13,6 @@ from spanlab.scoring.findings import (
 from spanlab.storage import Store
 
 ANSWER = "0123456789"
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(
-        Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'd.db'}")
-    ) as store:
-        yield store
 
 
 def says(name: str, kind: AnnotatorKind, end: int) -> Annotation:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,14 +19,6 @@ from spanlab.text.labels import hard_of
 
 LENGTH = 60
 PEOPLE = {"anna": (0.95, 0.97), "ben": (0.8, 0.95), "cora": (0.7, 0.9), "spam": (0.3, 0.7)}
-
-
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("SPANLAB_DATABASE_URL", raising=False)
-    with Store.open() as opened:
-        yield opened
 
 
 def marked(who: str, words: np.ndarray, kind: AnnotatorKind = AnnotatorKind.PERSON) -> Annotation:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,6 @@ from spanlab.storage import Store
 __all__ = [
     "empty",
     "migrated_database",
-    "migrated_file",
     "new_database",
     "record",
     "said",
@@ -65,16 +62,6 @@ def store(settings: Settings) -> Iterator[Store]:
     """An open store without datasets."""
     with Store.open(settings) as opened:
         yield opened
-
-
-@pytest.fixture(scope="session")
-def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An SQLite file that has all tables; closed, so that copying it is safe."""
-    path = tmp_path_factory.mktemp("migrated") / "spanlab.db"
-    Store.open(_sqlite(path.parent)).close()
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return path
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 import streamlit as st
@@ -27,12 +26,9 @@ def components() -> Iterator[None]:
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+def store(store: Store) -> Iterator[Store]:
     """The database that the pages of this test open, opened beside them."""
-    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("SPANLAB_DATABASE_URL", raising=False)
-    with Store.open() as store:
-        yield store
+    yield store
     st.cache_resource.clear()
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from spanlab.app.visitor import routes
-from spanlab.base.settings import Settings
 from spanlab.people.logins import COOKIE, INVITATION, in_days, owners_link
 from spanlab.schema import Item, Record, Role
 from spanlab.storage import Store
@@ -17,9 +14,7 @@ from spanlab.storage.access import digest
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
-    store = Store.open(settings)
+def store(store: Store) -> Store:
     store.import_records("ours", [Record(item=Item(id="1", answer="A."))])
     return store
 

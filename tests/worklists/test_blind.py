@@ -8,13 +8,10 @@ disagreement, and the filter by it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 
-from spanlab.base.settings import Settings
 from spanlab.oplog.operations import FinishItem, SentOperation, SetStatus
 from spanlab.review.queue import first_item, progress
 from spanlab.review.span_editor import EditorMessage, EditorReply, ReviewQueue, exchange
@@ -67,19 +64,17 @@ def _record(name: str, *, apart: bool) -> Record:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
-    with Store.open(settings) as store:
-        people = Record(
-            item=Item(id="people", answer=ANSWER),
-            annotations=(
-                _says(f"Ben {SECRET}", AnnotatorKind.PERSON, 0),
-                _says(f"Ivo {SECRET}", AnnotatorKind.PERSON, 4),
-            ),
-        )
-        agreed, apart = _record("agreed", apart=False), _record("apart", apart=True)
-        store.import_records("words", [agreed, people, apart])
-        yield store
+def store(store: Store) -> Store:
+    people = Record(
+        item=Item(id="people", answer=ANSWER),
+        annotations=(
+            _says(f"Ben {SECRET}", AnnotatorKind.PERSON, 0),
+            _says(f"Ivo {SECRET}", AnnotatorKind.PERSON, 4),
+        ),
+    )
+    agreed, apart = _record("agreed", apart=False), _record("apart", apart=True)
+    store.import_records("words", [agreed, people, apart])
+    return store
 
 
 def _ask(store: Store, query: QueueQuery, **sent: object) -> EditorReply:

@@ -55,13 +55,6 @@ FILES = [
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
-    with Store.open() as opened:
-        yield opened
-
-
-@pytest.fixture
 def inbox(store: Store) -> Iterator[TraceInbox]:
     inbox = TraceInbox(store, "traced")
     yield inbox

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -22,15 +21,6 @@ from spanlab.measure.sample import (
 from spanlab.measure.sampling import reviews_for_difference
 from spanlab.schema import MeasurementPlan
 from spanlab.storage import Store
-
-
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("SPANLAB_DATABASE_URL", raising=False)
-    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    with Store.open() as opened:
-        yield opened
 
 
 def test_a_gate_compares_two_datasets_on_common_questions(store: Store) -> None:
