@@ -19,7 +19,8 @@ Rate = Annotated[float, Field(gt=0.0, le=1_000_000.0)]  # model calls a minute
 _LONGEST_NAME = 200
 Name = Annotated[str, Field(min_length=1, max_length=_LONGEST_NAME, pattern=r"^[^\x00-\x1f\x7f]+$")]
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-Language = Annotated[str, Field(pattern=r"^[a-z]{2,8}(-[A-Za-z0-9]{1,8})*$")]
+_TAG = r"^[a-z]{2,8}(-[A-Za-z0-9]{1,8})*$"
+Language = Annotated[str, Field(pattern=_TAG)]
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
 _T = TypeVar("_T")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # half an emoji, which JSON can escape
@@ -68,9 +69,28 @@ def check_share(name: str, value: object) -> float:
     raise UsageError(f"{name} is a share from 0 to 1, not {value!r}{meant}")
 
 
-def message_of(problem: Mapping[str, object]) -> str:
+_LANGUAGE = "it should be a language tag such as en or pt-BR"
+_OWN_WORDS = {"missing": "it is missing", "extra_forbidden": "there is no such field"}
+_SHOULD = re.compile(r"^(?:Input|String|Value|Tuple|List|Dictionary) should ")
+_TYPES = {  # what pydantic calls them, and everybody
+    r"a valid (?:dictionary|instance).*": "an object",
+    r"a valid (?:tuple|list|array)": "a list",
+    r"a valid string": "a text",
+    r"a valid integer.*": "an integer",
+    r"a valid (\w+).*": r"a \1",
+    r" after validation": "",
+}
+
+
+def message_of(problem: Mapping[str, Any]) -> str:
     """Return what one of the errors of a ``ValidationError`` says is wrong, in our own words."""
-    return str(problem["msg"]).removeprefix("Value error, ")
+    if problem["type"] == "string_pattern_mismatch" and problem["ctx"]["pattern"] == _TAG:
+        return _LANGUAGE
+    words = str(problem["msg"]).removeprefix("Value error, ")
+    if (should := _SHOULD.sub("it should ", words)) != words:
+        for theirs, ours in _TYPES.items():
+            should = re.sub(theirs, ours, should)
+    return _OWN_WORDS.get(problem["type"], should)
 
 
 def as_name(text: str) -> str | None:

@@ -118,8 +118,8 @@ def exit_status(failed: int, items: int, *, stopped: bool = False) -> int:
     """Return the exit status of a run.
 
     Returns:
-        1 if all of its items failed; 3 if some did, or its budget ended it early; else 0.
+        3 if its budget ended it early, or some of its items failed; 1 if all did; else 0.
     """
-    if not failed:
-        return 3 if stopped else 0
-    return 1 if failed >= items else 3
+    if stopped or 0 < failed < items:
+        return 3
+    return 1 if failed else 0

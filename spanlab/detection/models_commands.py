@@ -87,7 +87,8 @@ def check_model(models: Models) -> None:
     Then the detector annotates two invented answers with that model, one wrong and one right: so
     it is known before a long run whether the model can do this task at all. What came of it is
     kept for that endpoint and model, and later runs go by it: they ask for JSON by a schema where
-    that works. With an ensemble all its members' models are checked.
+    that works. With an ensemble all its members' models are checked. The exit status is 1 if one
+    cannot do the task.
 
     \b
     spanlab check-model --model gpt-4o-mini
@@ -98,5 +99,5 @@ def check_model(models: Models) -> None:
     detectors = models.detectors or ("ucsc-extract",)
     checks = check_models(models.model_copy(update={"detectors": detectors}))
     console.write_tables(map(check_table, checks))
-    if not all(check.works("chat") for check in checks):
+    if not all(check.does_its_task for check in checks):
         raise typer.Exit(1)

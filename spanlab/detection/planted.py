@@ -46,7 +46,7 @@ async def try_task(spec: DetectorSpec, meter: Meter, settings: Settings) -> Chec
     notes = [_missed(await _annotate(spec, _planted(_WRONG), meter, settings))]
     notes.append(_excess(await _annotate(spec, _planted("1931"), meter, settings)))
     note = "; ".join(filter(None, notes))
-    return CheckedCall(kind=spec.signs, works=not note, note=note)
+    return CheckedCall(kind=spec.signs, works=not note, note=note, is_task=True)
 
 
 async def _annotate(

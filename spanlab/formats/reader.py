@@ -441,7 +441,6 @@ def checked(item: Item) -> Item:
 
 _PLACED = re.compile(r"([a-z_]+(?:\.\w+)+): (.+)", re.DOTALL)
 _BRANCH = re.compile(r"^process\.(?:own|shared)\b")  # the kind of process is in no file
-_SHOULD = re.compile(r"^(?:Input|String|Value|Tuple|List|Dictionary) should (?:be )?")
 _OTHER_ENCODING = "UTF-8; --encoding windows-1252 or latin-1 reads what is written otherwise"
 _NOT_FINITE = (b"NaN", b"Infinity")
 
@@ -473,7 +472,7 @@ def input_error(error: ValidationError) -> InputError:
                 WRONG,
                 field=field,
                 found=problem["input"],
-                expected=_SHOULD.sub("", message_of(problem)),
+                expected=message_of(problem).removeprefix("it should ").removeprefix("be "),
             )
 
 

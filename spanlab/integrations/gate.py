@@ -30,6 +30,7 @@ _REASON: Final = 300  # characters
 _SHORTEST: Final = 16  # characters of a key
 _SLOWEST: Final = 50_000  # bytes of a body that give its sender another second
 _BEARER: Final = b"Bearer "
+_CLOSE: Final = (b"connection", b"close")
 ACTOR: Final = "spanlab.actor"  # in the scope of a request that has passed: who asks
 
 
@@ -86,7 +87,8 @@ class Gate:
             await self._app(scope, receive, send)
         elif {b"content-length", b"transfer-encoding"} <= dict(scope["headers"]).keys():
             # A proxy in front may go by the other one, and take the rest for another request.
-            await refuse(send, 400, "the request has both Content-Length and Transfer-Encoding")
+            words = "the request has both Content-Length and Transfer-Encoding"
+            await refuse(send, 400, words, _CLOSE)
         elif scope["path"] in self._open:
             await self._pass_on(scope, receive, send)
         elif (actor := await self._actor_of(dict(scope["headers"]))) is not None:
@@ -135,7 +137,7 @@ class Gate:
 
         await self._app(scope, receive_in_time, answer)
         if is_late and not has_answer:
-            await refuse(send, 408, "the request was begun and did not come to its end")
+            await refuse(send, 408, "the request was begun and did not come to its end", _CLOSE)
 
 
 class RoleCheck:
@@ -203,7 +205,10 @@ class JsonBodies:
 
 
 async def refuse(send: Send, status: int, words: str, *headers: tuple[bytes, bytes]) -> None:
-    """Refuse a request without reading it to its end: send an error, and close the connection.
+    """Refuse a request that need not have come to its end: send an error.
+
+    The server drops the rest for as long as it waits for a head: a caller who sends all before
+    reading would see of a connection that is closed at once only that it is reset.
 
     Args:
         send: ASGI's callable for the reply.
@@ -215,7 +220,6 @@ async def refuse(send: Send, status: int, words: str, *headers: tuple[bytes, byt
     standard_headers = [
         (b"content-type", b"application/json"),
         (b"content-length", b"%d" % len(body)),
-        (b"connection", b"close"),
     ]
     start = {
         "type": "http.response.start",

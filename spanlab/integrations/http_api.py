@@ -144,7 +144,10 @@ def http_api(
         docs_url=None,  # FastAPI's own pages load their scripts from a content network
         redoc_url=None,
         # The gate looks at the key before anything is read; this says so to /docs and to clients.
-        dependencies=[Depends(HTTPBearer(auto_error=False, description=KEY))],
+        dependencies=[
+            Depends(HTTPBearer(auto_error=False, description=KEY)),
+            Depends(_check_parameters),
+        ],
         responses={status: {"model": ErrorReply, **told} for status, told in _ERRORS.items()},
     )
     app.add_middleware(JsonBodies, other_paths=(PATH, LOGS))
@@ -186,6 +189,14 @@ def http_api(
     if traces is not None:
         _add_traces(app, traces)
     return app
+
+
+def _check_parameters(request: Request) -> None:
+    """Refuse parameters behind the path's ``?`` that a request does not have."""
+    known = [field.alias for field in request.scope["route"].dependant.query_params]
+    if unknown := [name for name in request.query_params if name not in known]:
+        words = f"{unknown[0]}: there is no such parameter; available: {', '.join(known) or 'none'}"
+        raise HTTPException(422, one_line(words, _REASON))
 
 
 def _add_traces(app: FastAPI, inbox: TraceInbox) -> None:
@@ -233,7 +244,7 @@ def _add_errors(app: FastAPI) -> None:
         first, *further = error.errors()
         field = ".".join(str(part) for part in first["loc"][1:])
         how_many = f" (and {len(further)} more)" if further else ""
-        message = f"{field}: {message_of(first)}" if field else message_of(first)
+        message = f"{field or 'the body'}: {message_of(first)}"
         return JSONResponse({"error": one_line(redact(message + how_many), _REASON)}, 422)
 
     @app.exception_handler(HTTPException)

@@ -12,8 +12,13 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Final
 
+import anyio
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
+from pydantic import ValidationError
 
 from spanlab.base.errors import ConfigurationError, SpanlabError, UsageError
 from spanlab.base.redaction import redact
@@ -80,9 +85,41 @@ def serve_stdio(server: MCPServer[Any]) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     signal.signal(signal.SIGINT, lambda *_: os.dup2(nowhere, write_end, inheritable=False))
     try:
-        server.run("stdio")
+        anyio.run(_answer_lines, server)
     except* BrokenPipeError:
         pass  # nobody reads the answers any more
+
+
+async def _answer_lines(server: MCPServer[Any]) -> None:
+    """Serve as the SDK does, but answer the lines, too, that it passes over: no requests."""
+    sdk = server._lowlevel_server  # the SDK offers no other way to what it reads
+    requests, to_answer = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    async with stdio_server() as (lines, replies), anyio.create_task_group() as tasks:
+
+        async def pass_on() -> None:
+            async with requests:
+                async for line in lines:
+                    if not isinstance(line, ValidationError):
+                        await requests.send(line)
+                    elif (refusal := _refusal(line)) is not None:
+                        await replies.send(SessionMessage(refusal))
+
+        tasks.start_soon(pass_on)
+        await sdk.run(to_answer, replies, sdk.create_initialization_options())
+
+
+def _refusal(error: ValidationError) -> JSONRPCError | None:
+    """Return the reply to a line that is no request; None for a blank one."""
+    problem = error.errors()[0]
+    sent = problem["input"]
+    if problem["type"] == "json_invalid":
+        wrong = ErrorData(code=PARSE_ERROR, message=f"Parse error: {problem['ctx']['error']}")
+        return JSONRPCError(jsonrpc="2.0", id=None, error=wrong) if sent.strip() else None
+    name = sent.get("id") if isinstance(sent, dict) else None
+    wrong = ErrorData(code=INVALID_REQUEST, message="Invalid Request: send JSON-RPC 2.0")
+    return JSONRPCError(
+        jsonrpc="2.0", id=name if isinstance(name, str | int) else None, error=wrong
+    )
 
 
 def _copy_lines(stdin: int, write_end: int) -> None:

@@ -206,7 +206,9 @@ def _rows_of(source: Any) -> Iterable[Any]:
     if hasattr(source, "to_pylist"):  # a table of Arrow
         return source.to_pylist()  # type: ignore[no-any-return]
     if not hasattr(source, "to_dict"):
-        return source  # type: ignore[no-any-return]
+        if not isinstance(source, Iterable):
+            raise UsageError(f"expected rows, a frame or a path, found {source!r}")
+        return source
     if not hasattr(source, "columns"):  # a row of pandas
         return [source.to_dict()]
     is_named = all(name is not None for name in source.index.names)
@@ -346,9 +348,13 @@ def _plain_passages(passages: Any) -> list[Any]:
     if passages is None:
         return []
     is_one = isinstance(passages, str | Mapping) or _document(passages) is not None
+    passages = [passages] if is_one else passages
+    several = [*passages] if isinstance(passages, Iterable) else [None]
+    if any(passage is None for passage in several):
+        raise InputError(f"passages: expected texts, dicts or documents, found {passages!r}")
     return [
         passage.model_dump() if isinstance(passage, Passage) else _document(passage) or passage
-        for passage in ([passages] if is_one else passages)
+        for passage in several
     ]
 
 
@@ -392,7 +398,8 @@ def annotate(
         names = () if request is None else request.annotators
         unique([*names, *(own_detector.name for own_detector in own)], "annotator")
     except ValueError as error:
-        raise UsageError(f"annotate: {error}") from None
+        named = "; a function has the name that `def` gives it, or its `__name__`" if own else ""
+        raise UsageError(f"annotate: {error}{named}") from None
     runs = [] if request is None else [FileRun.of(request)]
     count = None if specs else limits.concurrency
     runs += [FileRun.own(own_detector, count, events=limits.events) for own_detector in own]
@@ -411,7 +418,8 @@ def annotate(
 
 def _as_records(rows: Iterable[Any], limit: int | None) -> list[Record]:
     """Return the first records, read from rows where they are none."""
-    if hasattr(rows, "columns"):  # a frame, whose iterator gives names of columns
+    # Of a frame and of columns by name, the iterator gives names.
+    if hasattr(rows, "columns") or isinstance(rows, Mapping) or not isinstance(rows, Iterable):
         return list(islice(_read_rows(rows, ReadOptions()), limit))
     first_rows = list(islice(rows, limit))
     if all(isinstance(row, Record) for row in first_rows):

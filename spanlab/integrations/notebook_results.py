@@ -193,6 +193,7 @@ def kinds_of(
         for record in records
         for annotation in record.annotations
     }
+    names = [names] if isinstance(names, str) else names
     for name in names or ():
         if name not in kinds:
             raise UsageError(f"no annotator named {name!r}; available: {', '.join(kinds)}")

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import TypeAdapter
 
 from spanlab import doors
+from spanlab.base.errors import BudgetError
 from spanlab.jobs.database import NOT_JSON
 from spanlab.schema import SearchCurve
 from spanlab.schema.progress import FailedItem, RunProgress
@@ -90,6 +91,7 @@ class JobView:
     ended: datetime | None = None
     progress: RunProgress = field(default_factory=RunProgress)
     error: str | None = None
+    is_out_of_budget: bool = False  # which the error is then about
     failures: tuple[FailedItem, ...] = ()
     log: tuple[LogLine, ...] = ()
     search: SearchCurve | None = None
@@ -214,6 +216,7 @@ def view_of(row: WorkflowStatus) -> JobView:
         ended=None if state is JobState.PAUSED else _time(row.completed_at),
         progress=progress if state is JobState.RUNNING else without_rate(progress),
         error=_error(row),
+        is_out_of_budget=getattr(row.error, "name", "") == BudgetError.__name__,  # as DBOS has it
         search=curve_of(row),
         models=tuple(dict.fromkeys(_models(row.input))),
         request=row.input["args"][0] if isinstance(row.input, dict) else None,

@@ -104,7 +104,10 @@ def _follow(jobs: Jobs, job_id: str, total: int | None, task: str, kind: str) ->
 
 
 def sum_up(view: JobView) -> None:
-    """Say what a job came to, and exit with 1 if it is not done, else as failures say."""
+    """Say what a job came to, and exit with 1 if it is not done, else as failures say.
+
+    A budget that has ended it, or without which it is not done, comes to 3 all the same.
+    """
     if used := usage_in_words(view.progress.usage):
         console.say(used)
     if view.progress.failed:
@@ -117,8 +120,6 @@ def sum_up(view: JobView) -> None:
     if view.state is not JobState.DONE:
         verb = "resume" if view.state is JobState.PAUSED else "retry"
         console.say(f"job {view.id} is {view.state.value}; then: spanlab jobs {verb} {view.id}")
-        raise typer.Exit(1)
-    if view.is_all_failed:
-        raise typer.Exit(1)
+        raise typer.Exit(3 if view.is_out_of_budget else 1)
     if view.progress.failed or view.progress.stopped is not None:
-        raise typer.Exit(3)
+        raise typer.Exit(1 if view.is_all_failed and view.progress.stopped is None else 3)

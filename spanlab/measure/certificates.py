@@ -333,15 +333,14 @@ def _verdicts(annotation: Annotation) -> list[tuple[str, str | None]]:
 
 def _reviews_hash(store: Store, dataset: str, items: MeasuredItems, n: int) -> str:
     """Return a hash of what people say of the first n items of the sample, not of who says it."""
-    sample = {item.item_id for item in items.items[:n]}
+    sample = store.positions_of(dataset, [item.item_id for item in items.items[:n]])
     said = {
         record.item.id: sorted(
             json.dumps([a.status, a.hallucinated, list(hard_of(a)), _verdicts(a)])
             for a in words_that_count(record, items.plan)
             if a.status is not Status.NOT_ANNOTATED
         )
-        for record in store.records(dataset)
-        if record.item.id in sample
+        for record in store.records_at(dataset, sample)
     }
     return sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 

@@ -200,7 +200,7 @@ def gate(
     limits = {name: limit for name, limit in floors.items() if limit is not None}
     subject = gating.GateSubject(dataset, annotator, group)
     results: list[gating.GateResult] = []
-    with Store.open() as store:
+    with gating.errors_reported(dataset, junit), Store.open() as store:
         if limits:
             results.append(check_citations(store, subject, limits))
         if not limits or require_proof or max_rate is not None or against is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -11,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from spanlab.base.errors import UsageError
+from spanlab.base.errors import SpanlabError, UsageError
 from spanlab.base.fields import check_share
 from spanlab.base.redaction import visible
 from spanlab.measure.powered import difference_interval, paired_interval
@@ -75,7 +76,8 @@ def compare_rates(
     Returns:
         On common questions where enough of these are reviewed; None without reviews of both.
     """
-    paired = _compare_on_common(new, old, comparisons, like)
+    answers = [_by_question(side) for side in (new, old)]
+    paired = _compare_on_common((new, old), answers, comparisons, like)
     if paired is not None:
         return paired
     rates = [side.items.estimate(side.group, like=like) for side in (new, old)]
@@ -83,14 +85,16 @@ def compare_rates(
         return None
     df = max(min(len(side.items.chosen(side.group)) for side in (new, old)) - 1, 2)
     mean, low, high = difference_interval(rates[0], rates[1], comparisons=comparisons, df=df)
-    answers = [_by_question(side) for side in (new, old)]
     common = answers[0].keys() & answers[1].keys()
     repeated = len(common) >= _COMMON and any(len(of[key]) > 1 for of in answers for key in common)
     return RateChange(MeanInterval(mean=mean, low=low, high=high), repeated=repeated)
 
 
 def _compare_on_common(
-    new: MeasuredSide, old: MeasuredSide, comparisons: int, like: bool
+    sides: tuple[MeasuredSide, MeasuredSide],
+    answers: Sequence[Mapping[str, Sequence[int]]],
+    comparisons: int,
+    like: bool,
 ) -> RateChange | None:
     """Compare on the questions that both have, each with all of its answers.
 
@@ -98,13 +102,12 @@ def _compare_on_common(
     Of a question with several answers, that depends on how many they are: such questions count
     where everything is reviewed.
     """
-    plans = new.items.plan, old.items.plan
+    plans = [side.items.plan for side in sides]
     if plans[0].seed != plans[1].seed or not all(plan.is_even for plan in plans):
         return None
-    answers = [_by_question(side) for side in (new, old)]
     done = [
         {key for key, at in by_question.items() if chosen.issuperset(at)}
-        for by_question, chosen in zip(answers, map(_counted, (new, old)), strict=True)
+        for by_question, chosen in zip(answers, map(_counted, sides), strict=True)
     ]
     common = [key for key in answers[0] if key in answers[1]]
     if not done[0].intersection(done[1]).issuperset(common):
@@ -117,7 +120,7 @@ def _compare_on_common(
             name: np.array([column[by_question[key]].sum() for key in common])
             for name, column in side.items.columns.items()
         }
-        for side, by_question in zip((new, old), answers, strict=True)
+        for side, by_question in zip(sides, answers, strict=True)
     )
     mean, low, high = paired_interval(a, b, in_both, comparisons, superpopulation=like)
     return RateChange(MeanInterval(mean=mean, low=low, high=high), int(in_both.sum()))
@@ -326,22 +329,37 @@ def write_reports(result: GateResult, junit: Path | None) -> None:
             environment names its file.
     """
     if junit is not None:
-        suite = ET.Element(
-            "testsuite",
-            name=visible(f"spanlab gate {result.dataset}"),
-            tests=str(len(result.checks)),
-            failures=str(sum(not check.passed for check in result.checks)),
-        )
-        for check in result.checks:
-            case = ET.SubElement(
-                suite, "testcase", classname="spanlab.gate", name=visible(check.name)
-            )
-            if not check.passed:
-                ET.SubElement(case, "failure", message=visible(_sentence(check)))
-        ET.ElementTree(suite).write(junit, encoding="utf-8", xml_declaration=True)
+        cases = [
+            (check.name, "" if check.passed else "failure", _sentence(check))
+            for check in result.checks
+        ]
+        _write_junit(junit, result.dataset, cases)
     if summary := os.environ.get(_SUMMARY):
         with Path(summary).open("a", encoding="utf-8") as stream:
             stream.write("\n".join(_markdown(result, result.checks)))
+
+
+@contextmanager
+def errors_reported(dataset: str, junit: Path | None) -> Iterator[None]:
+    """Write why a gate cannot be checked as an error of JUnit XML, if that is wanted."""
+    try:
+        yield
+    except SpanlabError as error:
+        if junit is not None:
+            _write_junit(junit, dataset, [("gate", "error", str(error))])
+        raise
+
+
+def _write_junit(junit: Path, dataset: str, cases: Sequence[tuple[str, str, str]]) -> None:
+    """Write cases: their names, and tag and message of what is wrong; no tag for nothing."""
+    tags = [tag for _, tag, _ in cases]
+    suite = ET.Element("testsuite", name=visible(f"spanlab gate {dataset}"), tests=str(len(cases)))
+    suite.attrib |= {f"{tag}s": str(tags.count(tag)) for tag in ("failure", "error")}
+    for name, tag, message in cases:
+        case = ET.SubElement(suite, "testcase", classname="spanlab.gate", name=visible(name))
+        if tag:
+            ET.SubElement(case, tag, message=visible(message))
+    ET.ElementTree(suite).write(junit, encoding="utf-8", xml_declaration=True)
 
 
 def _markdown(result: GateResult, checks: Sequence[GateCheck]) -> Iterable[str]:

@@ -102,5 +102,5 @@ def test_a_text_stands_for_the_value_that_the_option_takes(
 
 def test_what_no_reading_fits_is_refused_as_it_was_written() -> None:
     entry = DetectorEntry(name="many", what="", needs="", options=ManyKinds)
-    with pytest.raises(UsageError, match="option 'one_of' of 'many' is '3': input should be 1"):
+    with pytest.raises(UsageError, match="option 'one_of' of 'many' is '3': it should be 1"):
         entry.checked({"one_of": "3"})

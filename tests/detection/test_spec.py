@@ -251,8 +251,10 @@ def test_applying_prompts_leaves_other_predictors_alone(
     ("options", "says"),
     [
         pytest.param({"flor": 0.5}, r"no option 'flor'; did you mean 'floor'\?", id="unknown"),
-        pytest.param({"floor": "high"}, "'floor' of 'ucsc-extract' is 'high': input", id="text"),
-        pytest.param({"floor": 2}, "is 2: input should be less than or equal to 1", id="bounds"),
+        pytest.param(
+            {"floor": "high"}, "'floor' of 'ucsc-extract' is 'high': it should", id="text"
+        ),
+        pytest.param({"floor": 2}, "is 2: it should be less than or equal to 1", id="bounds"),
     ],
 )
 def test_an_option_that_is_not_the_detector_s_names_option_and_value(

@@ -192,9 +192,7 @@ SPAN = '{"id":"a","answer":"xyz","annotations":[{"annotator":"p","kind":"person"
         pytest.param(
             '{"id":"a","answer":"x","anwser":1}', "anwser", "there is no such field", id="typo"
         ),
-        pytest.param(
-            '{"id":"a","answer":5}', "answer", "expected a valid string, found 5", id="number"
-        ),
+        pytest.param('{"id":"a","answer":5}', "answer", "expected a text, found 5", id="number"),
         pytest.param('{"id":"a","answer":"x"', None, "not valid JSON: EOF", id="cut off"),
         pytest.param('{"id":"a","answer":"x"} {}', None, "trailing characters", id="two values"),
         pytest.param('["a"]', None, "expected an object, found \\['a'\\]", id="a list"),
@@ -214,7 +212,7 @@ SPAN = '{"id":"a","answer":"xyz","annotations":[{"annotator":"p","kind":"person"
         pytest.param(
             SPAN % '{"start":0,"end":1.5,"text":"x"}',
             "annotations.0.spans.0.end",
-            "expected a valid integer, found 1.5",
+            "expected an integer, found 1.5",
             id="half a character",
         ),
         pytest.param(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 
 import spanlab
 from spanlab import Item, Span
-from spanlab.base.errors import InputError
+from spanlab.base.errors import InputError, UsageError
 from spanlab.schema import Status
+from spanlab.testing import assert_grounded
 
 ANSWER = "Built in 1989, opened in 1989."
 ROWS = [{"question": "When?", "answer": ANSWER}, {"question": "When is it?", "answer": ANSWER}]
@@ -78,6 +80,39 @@ def test_what_no_mark_is_fails_and_all_that_fail_are_no_clean_answers(found: Any
         first, second = spanlab.annotate(ROWS, sometimes)
     states = [a.status for record in (first, second) for a in record.annotations]
     assert states == [Status.FAILED, Status.DONE]
+
+
+def test_what_is_no_input_is_refused_with_what_would_be_right() -> None:
+    rows = [{"answer": "Paris has 3 million inhabitants."}]
+    anything: Any = None  # what a type checker would refuse
+    three: Any = 3
+    for call, said in (
+        (
+            lambda: spanlab.annotate(rows, [lambda _: [], lambda _: []]),
+            "the name that `def` gives it",
+        ),
+        (lambda: spanlab.annotate(anything), "expected rows, a frame or a path, found None"),
+        (lambda: spanlab.load(anything), "expected rows, a frame or a path, found None"),
+        (
+            lambda: spanlab.detect("Paris", passages=[anything]),
+            "expected texts, dicts or documents, found",
+        ),
+        (
+            lambda: spanlab.detect("Paris", passages=three),
+            "expected texts, dicts or documents, found 3",
+        ),
+        (lambda: assert_grounded("Paris", [anything]), "expected texts, dicts or documents, found"),
+    ):
+        with pytest.raises((UsageError, InputError), match=re.escape(said)):
+            call()
+
+
+def test_columns_by_name_are_annotated_and_one_name_is_no_list_of_letters() -> None:
+    columns: Any = {"answer": ["Paris is big.", "Rome is old."]}
+    records = spanlab.annotate(columns, "offline")
+    assert [record.item.answer for record in records] == ["Paris is big.", "Rome is old."]
+    assert spanlab.rates(records, annotators="offline").annotators == ("offline",)
+    assert set(spanlab.agreement(records, "offline").kinds) == {"offline"}
 
 
 def test_a_failed_annotation_does_not_print_as_a_clean_answer() -> None:

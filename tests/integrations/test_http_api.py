@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -325,6 +326,53 @@ def test_too_large_a_stream_and_too_many_requests_are_refused(client: TestClient
     assert client.get("/openapi.json", headers={"Authorization": ""}).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "said"),
+    [
+        pytest.param("POST", "detections", {}, "answer: it is missing", id="missing"),
+        pytest.param(
+            "POST", "detections", {"answer": 3}, "answer: it should be a text", id="no-text"
+        ),
+        pytest.param(
+            "POST", "detections", {"answer": "a", "x": 1}, "x: there is no such field", id="field"
+        ),
+        pytest.param(
+            *("POST", "detections", {"answer": "a", "lang": "de-"}),
+            "lang: it should be a language tag such as en or pt-BR",
+            id="language",
+        ),
+        pytest.param(
+            *("POST", "detections", {"answer": "a", "passages": ["x"]}),
+            "passages.0: it should be an object",
+            id="passage",
+        ),
+        pytest.param(
+            "POST", "jobs", {"answers": []}, "answers: it should have at least 1 item", id="none"
+        ),
+        pytest.param("POST", "detections", [], "the body: it should be an object", id="list"),
+        pytest.param(
+            "GET", "jobs/x/results?start=a", None, "start: it should be an integer", id="integer"
+        ),
+        pytest.param(
+            *("GET", "jobs/x/results?limit=-1", None),
+            "limit: there is no such parameter; available: start",
+            id="parameter",
+        ),
+        pytest.param(
+            *("GET", "jobs/x/rates?by=foo", None),
+            "by: there is no such parameter; available: none",
+            id="no-parameter",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_with_what_would_be_right(
+    client: TestClient, method: str, path: str, body: object, said: str
+) -> None:
+    refused = client.request(method, f"/v1/{path}", json=body)
+    assert refused.status_code == 422
+    assert refused.json()["error"].startswith(said)
+
+
 def test_every_error_has_one_shape(client: TestClient) -> None:
     judged = client.post("/v1/claims", json={"claim": ANSWER})
     assert (judged.status_code, judged.json()["error"]) == (
@@ -459,11 +507,11 @@ def test_a_claim_is_verified_by_a_detector_of_claims(
 
 
 @contextmanager
-def listening(app: ASGIApp) -> Iterator[int]:
+def listening(app: ASGIApp, patience_for_heads: float = 0.3) -> Iterator[int]:
     """Serve on a real port, as `spanlab api` does but with little patience for heads."""
 
     class Hasty(HeadLimit):
-        patience = 0.3
+        patience = patience_for_heads
 
     config = uvicorn.Config(app, port=0, log_level="critical", http=Hasty, ws="none")
     server = uvicorn.Server(config)
@@ -502,6 +550,24 @@ def test_a_request_that_is_begun_and_never_finished_ends(
         received = b"".join(iter(lambda: caller.recv(4096), b""))  # until the server closes
     assert status in received[:20]
     assert bool(received) is bool(status)
+
+
+@pytest.mark.parametrize(
+    ("key", "status"), [pytest.param(KEY, 413, id="large"), pytest.param("wrong", 401, id="key")]
+)
+def test_who_sends_all_before_reading_learns_why_it_is_refused(
+    store: Store, key: str, status: int
+) -> None:
+    """A connection that is closed while its caller still sends is reset, and the reply lost."""
+    offers = ServiceOffers(DetectorSelection(detectors=("offline",)))
+    inner = http_api(offers, ApiJobs(store, offers), KEY)
+    with listening(Gate(inner, KEY), 60) as port:
+        caller = HTTPConnection("127.0.0.1", port, timeout=60)
+        large = b"x" * (4 * LARGEST)
+        caller.request("POST", "/v1/detections", large, {"Authorization": f"Bearer {key}"})
+        reply = caller.getresponse()
+        assert (reply.status, list(json.loads(reply.read()))) == (status, ["error"])
+        caller.close()
 
 
 def test_the_right_key_is_answered_at_once_whoever_is_silent_or_has_a_wrong_one(
@@ -632,6 +698,8 @@ def test_traces_as_json_are_stored_once_bounded_and_need_the_key(store: Store) -
         assert sent.status_code == 413
         assert client.post("/v1/traces", content=b"{").status_code == 400
         assert client.post("/v1/traces", json={"resourceSpans": [1]}).status_code == 400
+        refused = client.post("/v1/traces", json=[])
+        assert (refused.status_code, "is not an object but []" in refused.text) == (400, True)
         protobuf = {"Content-Type": "application/x-protobuf"}
         assert client.post("/v1/traces", content=b"\xff", headers=protobuf).status_code == 400
         wrong = {"Authorization": "Bearer of another key"}

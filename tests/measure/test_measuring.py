@@ -287,13 +287,17 @@ def test_the_commands_plan_measure_and_gate(store: Store, tmp_path: Path) -> Non
     assert "is raw detector output" in shown
     queue = run("measure", "d", "--queue")[1].split()
     assert len(queue) == 300
-    assert run("gate", "d", "--max-rate", ".05")[0] == 2
+    junit = ("--junit", "out.xml")
+    assert run("gate", "d", "--max-rate", ".05", *junit)[0] == 2
+    suite = ET.parse(tmp_path / "out.xml").getroot()
+    assert (suite.get("errors"), suite.get("failures")) == ("1", "0")
+    (wrong,) = suite.iter("error")
+    assert wrong.attrib["message"].startswith("the gate needs reviews of 'd'")
     store.save_annotations(
         "d", [(name, said("anna", int(name[1:]) % 5 == 0)) for name in queue[:150]]
     )
     state = json.loads(run("measure", "d", "--json", "--certificate", "c.json")[1])
     assert state["groups"][0]["reviews"] == 150
-    junit = ("--junit", "out.xml")
     assert run("gate", "d", "--max-rate", ".05", *junit)[0] == 1
     assert ET.parse(tmp_path / "out.xml").getroot().get("failures") == "1"
     assert "**failed**" in (tmp_path / "summary.md").read_text()

@@ -58,10 +58,10 @@ def test_a_campaign_is_shown_and_steered(
     assert "no items of 'Ben' were reassigned in 'mine'; reassigned: none" in stays.stderr
     assert json.loads(back.stdout)["people"][1]["test"] == "waived"
     for value, said in (
-        ("share=.9", "share: Input should be less than or equal to 0.5"),
+        ("share=.9", "share: it should be less than or equal to 0.5"),
         (
             "shares=.1",
-            "shares: Extra inputs are not permitted; available: labels, share, warn_below",
+            "shares: there is no such field; available: labels, share, warn_below",
         ),
         ("share", "--known must be NAME=VALUE, got 'share'"),
     ):

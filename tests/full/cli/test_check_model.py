@@ -110,6 +110,7 @@ def test_a_model_that_cannot_do_the_task_is_told_by_a_wrong_and_a_right_answer(
     model_server.script(reply)
     done = spanlab("check-model", SPANLAB_MODEL="small")
     assert note in verdicts(done.stdout)["ucsc-extract"]
+    assert done.returncode == 1
 
 
 def test_the_window_is_read_from_the_list_of_models(check: Run, model_server: ModelServer) -> None:

@@ -116,7 +116,7 @@ def test_searches_for_passages_are_limited(tuned: Run, model_server: ModelServer
     address = ("--search", "searxng", "--search-url", f"{model_server.url}/search")
     limits = ("--max-searches", "2")
     stopped = tuned("optimize", "mine", "--detector", "ucsc-extract", *address, *limits, *SMALL)
-    assert stopped.returncode == 1
+    assert stopped.returncode == 3
     assert "the budget of 2 searches is used up" in stopped.stderr
     assert model_server.count == 2
     assert "2 searches" in stopped.stderr

@@ -111,6 +111,22 @@ def test_lines_that_are_no_requests_are_passed_over_and_half_an_emoji_is_answere
 
 
 @pytest.mark.system("veritrail")
+def test_a_line_that_is_no_request_is_answered_with_an_error(tmp_path: Path) -> None:
+    lines = (b"hello", b"", b"[]", b'{"jsonrpc": "2.0", "id": 7}', b"7")
+    with subprocess.Popen(
+        [COMMAND, "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"SPANLAB_HOME": str(tmp_path)},
+    ) as process:
+        sent = request_lines((0, "initialize", HELLO)) + b"\n".join([*lines, b""])
+        written, _ = process.communicate(sent, timeout=120)
+    replies = [json.loads(line) for line in written.splitlines()]
+    refused = [(each["id"], each["error"]["code"]) for each in replies if "error" in each]
+    assert refused == [(None, -32700), (None, -32600), (7, -32600), (None, -32600)]
+    assert process.returncode == 0
+
+
 def test_an_assistant_finds_hallucinations_scores_them_and_stops_a_call(
     tmp_path: Path, model_server: ModelServer
 ) -> None:

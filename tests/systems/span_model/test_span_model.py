@@ -130,8 +130,8 @@ def test_a_contract_from_a_file_has_names_and_labels_of_its_own(
     ("text", "told"),
     [
         ("{", "is not valid json"),
-        ('{"system": "x"}', "user: Field required"),
-        ('{"user": "x", "span": "y"}', "span: Extra inputs"),
+        ('{"system": "x"}', "user: it is missing"),
+        ('{"user": "x", "span": "y"}', "span: there is no such field"),
     ],
     ids=["no JSON", "no user", "unknown field"],
 )
