@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import pytest
 import streamlit as st
@@ -15,14 +16,8 @@ from spanlab import doors
 from spanlab.base.settings import Settings
 from spanlab.storage import Store
 
-
-@pytest.fixture(scope="package", autouse=True)
-def components() -> Iterator[None]:
-    """Look once for components in installed packages, which Streamlit does for each AppTest."""
-    found = manifest_scanner.scan_component_manifests()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(manifest_scanner, "scan_component_manifests", lambda: found)
-        yield
+# Streamlit looks for components in all installed packages for each AppTest: once is enough.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
 @pytest.fixture
