@@ -22,7 +22,7 @@ from pydantic_core import to_json
 from spanlab.base.errors import InputError
 from spanlab.formats.columns import columns_of, value_at, words_of
 from spanlab.formats.files import FileRow, InputFile
-from spanlab.formats.guess import guess
+from spanlab.formats.guess import NAMES, guess
 from spanlab.formats.judged_parts import JudgedParts, judged_parts_in, judged_rows, may_be_part
 from spanlab.formats.reader import is_missing, text_of
 from spanlab.formats.verdict_columns import Rules, annotator_kind, verdict_columns
@@ -33,6 +33,7 @@ from spanlab.schema import Annotation
 SAID: Final = "rows of annotators"  # the field of a joined record that has what each says
 SPANS: Final = "spans"  # the field of it that marked places become
 _ANNOTATORS: Final = frozenset(words_in("judged", "by_annotator"))
+_USERS: Final = frozenset(words_in("judged", "by_users"))
 _EDGES: Final = (("start", "end"), ("begin", "end"), ("from", "to"))
 _OFFSETS: Final = frozenset(("char", "character", "offset", "index", "idx", "position", "pos"))
 _OWNERS: Final = frozenset(("span", "hallucinated", "hallucination", "error", "mark", "marked"))
@@ -217,14 +218,9 @@ def annotator_rows_in(
         InputError: a column that people named is not there.
         UsageError: they named a field that there is not.
     """
-    named = [
-        name
-        for name in dict.fromkeys(name for cells in samples for name in cells)
-        if words_of(name) in _ANNOTATORS
-        and all(isinstance(cells.get(name), str | int | float | None) for cells in samples)
-    ]
-    annotator = named[0] if named else ""
     mapping = guess(columns_of(samples), samples, user_columns)
+    about = list(filter(None, map(mapping.get, _ABOUT)))
+    annotator = _annotator_in(samples, about if "spans" in mapping else [])
     is_placed = "spans" in mapping or "answer" not in mapping
     place = None if is_placed else _place_in(samples, mapping, is_said_by=bool(annotator))
     parts = None if place or "spans" in mapping else _parts_in(samples, mapping, annotator, rules)
@@ -243,10 +239,11 @@ def annotator_rows_in(
     if not said and place is None and parts is None:
         return None
     # Claims of one answer may each have evidence of their own.
-    about = [field for field in _ABOUT if not (parts and field == "passages")]
-    key = tuple(dict.fromkeys(mapping[field] for field in about if field in mapping))
+    own = mapping.get("passages") if parts else None
+    key = tuple(dict.fromkeys(column for column in about if column != own))
     rows = AnnotatorRows(annotator, mapping.get("answer", ""), key, tuple(said), place, parts)
-    ids = [str(cells.get(mapping["id"])) for cells in samples] if "id" in mapping else []
+    id_ = mapping.get("id") or _shared_id(samples)
+    ids = [str(cells.get(id_)) for cells in samples] if id_ else []
     judged = [(rows.key_of(cells), rows.name_of(cells)) for cells in samples]
     # One who judges the same words twice judges two samples of a model.
     is_of_answers = len({*ids}) < len(ids) or (
@@ -258,8 +255,33 @@ def annotator_rows_in(
         }
         is_of_answers = len(told_apart) > len({*ids}) or parts.text == rows.answer
     if ids and is_of_answers:
-        return rows._replace(key=(*rows.key, mapping["id"]))
+        return rows._replace(key=(*rows.key, id_))
     return rows
+
+
+def _annotator_in(samples: Sequence[Mapping[str, Any]], about: Sequence[str]) -> str:
+    """Return the column that says who annotates; "" for none.
+
+    That is a user's beside marks (whose answers are ``about``), if two of them have one answer, or
+    Potato has written the rows: elsewhere users ask.
+    """
+    names = dict.fromkeys(name for cells in samples for name in cells)
+    answers = [to_json([value_at(cells, path) for path in about]) for cells in samples]
+    are_users = about and (len({*answers}) < len(answers) or "instance_id" in names)
+    called = _ANNOTATORS | (_USERS if are_users else frozenset())
+    for name in names:
+        values = [cells.get(name) for cells in samples]
+        if words_of(name) in called and all(
+            isinstance(v, str | int | float | None) for v in values
+        ):
+            return name
+    return ""
+
+
+def _shared_id(samples: Sequence[Mapping[str, Any]]) -> str:
+    """Return the column called like an id that is none of rows, as some share one; "" for none."""
+    called = (name for name in samples[0] if words_of(name).endswith(" id"))
+    return next((name for name in called if words_of(name) in NAMES["id"]), "")
 
 
 def _parts_in(

@@ -56,7 +56,7 @@ def is_extent(value: object) -> bool:
     """Say whether a value is ``[start, end]``, with a label or probability behind it or not."""
     if not isinstance(value, list) or len(value) not in (2, 3):
         return False
-    are_places = all(isinstance(whole(place), int) for place in value[:2])
+    are_places = all(type(whole(place)) is int for place in value[:2])  # and no truth value
     return are_places and all(isinstance(more, str | int | float) for more in value[2:])
 
 
@@ -89,8 +89,17 @@ _AS: Final = all_words("spans")
 
 def is_span(value: object) -> bool:
     """Say whether a value is an object with a span's place, by any of its names."""
-    place = _as_extent(value)
+    place = _as_extent(value) if isinstance(value, dict) else None
     return isinstance(place, dict) and {"start", "end"} <= place.keys()
+
+
+def is_place_of(value: object, text: object) -> bool:
+    """Say whether a value is an object with the place of a text, which is as long as that says."""
+    place = _as_extent(value)
+    if not isinstance(place, dict) or not isinstance(text, str) or place.get("text") != text:
+        return False
+    edges = [str(place.get(name)) for name in ("start", "end")]
+    return all(map(str.isdecimal, edges)) and int(edges[1]) - int(edges[0]) == len(text)
 
 
 _Spans = tuple[Annotated[_GivenSpan, BeforeValidator(_as_extent)], ...]

@@ -87,6 +87,14 @@ def feedback_in(record: Mapping[str, Any]) -> Iterator[Entry]:
                     yield {**said, "name": str(name)}
 
 
+def fields_with_verdicts(record: Mapping[str, Any], rules: Rules | None) -> Iterator[str]:
+    """Yield the fields of a record whose feedback is read as verdicts."""
+    for name in (*_LISTS, *_BY_NAME, *_AROUND):
+        held = {name: record.get(name)}
+        if verdicts_of(read_feedback(feedback_in(held), rules)) or any(judges_in(held)):
+            yield name
+
+
 class Votes(NamedTuple):
     """A column with verdicts of annotators, by their names.
 

@@ -20,6 +20,7 @@ from spanlab.formats.cells import (
     chat_in,
     is_cited,
     is_extent,
+    is_place_of,
     is_quote,
     is_reply,
     is_span,
@@ -70,6 +71,7 @@ FIELDS: Final = (
 # it: whole names, as "request response" holds both.
 _ASIDE: Final = frozenset(words_in("inside", "said_of_answers"))
 _GIVEN: Final = frozenset(words_in("inside", "given_to_models"))
+_LETTERS: Final = frozenset("qa")  # question and answer where both are there, and no option "b"
 _SHOWN: Final = re.compile("(?i:input)[.:](.+)")  # to workers of Mechanical Turk or Toloka
 _LONGEST_NAME: Final = 200  # characters of a model's name
 _CITED: Final = re.compile(r"\[\d+\]")
@@ -142,6 +144,20 @@ def guess(
     return guesser.found
 
 
+def marks_alone(samples: Samples) -> InputError | None:
+    """Return the error of records that are marked places, whose texts would be read as answers."""
+    columns = tuple(dict.fromkeys(chain.from_iterable(samples)))
+    column = guess(columns, samples).get("answer", "")
+    if not samples or not all(is_place_of(sample, sample.get(column)) for sample in samples):
+        return None
+    return InputError(
+        "these are marked places without the answers that they are in",
+        found=_list_columns(columns),
+        expected="the whole answer beside each, or with a list of its places; --column "
+        f"answer={column} reads what is marked as answers",
+    )
+
+
 def is_given(path: str) -> bool:
     """Say whether what stands at a path was given to a model, or found for it, by its name."""
     return not _GIVEN.isdisjoint(map(words_of, path.split(".")))
@@ -150,11 +166,16 @@ def is_given(path: str) -> bool:
 def unread_marks(mapping: Mapping[str, str], samples: Samples) -> str | None:
     """Return the column that is called like marks, holds objects, and is read as nothing."""
     for column in dict.fromkeys(chain.from_iterable(samples)):
-        values = [value for sample in samples if isinstance(value := sample.get(column), list)]
+        values = [sample[column] for sample in samples if sample.get(column)]
+        lists = [p for v in values for p in (v.values() if isinstance(v, Mapping) else [v])]
         is_called = words_of(column) in _MARKS and column not in mapping.values()
-        if is_called and any(isinstance(part, Mapping) for value in values for part in value):
+        if is_called and any(isinstance(part, list) and _holds_objects(part) for part in lists):
             return column
     return None
+
+
+def _holds_objects(parts: Sequence[Any]) -> bool:
+    return any(isinstance(part, Mapping) for part in parts)
 
 
 class _Candidate(NamedTuple):
@@ -174,6 +195,8 @@ class _Guesser:
         self._free: Sequence[str] = columns
         self._held: dict[str, list[Any]] = {}
         self._are_shown = any(words_of(column).endswith("worker id") for column in columns)
+        letters = {words_of(column) for column in columns if len(column) == 1}
+        self._unmeant = frozenset() if letters >= _LETTERS and "b" not in letters else _LETTERS
         self._are_messages = bool(samples) and all(map(is_said_by_model, samples))
 
     def choose(self, field: str) -> None:
@@ -196,7 +219,7 @@ class _Guesser:
             named = (name for name in HOLDS if name in self._samples[0])
             return [_Candidate(1.0, next(named), "a message of the model")]
         ranks, order = _RANKS[field], NAMES[field].index
-        named_so = [(words, column) for words, column in self._names(field) if words in ranks]
+        named_so = [pair for pair in self._names(field) if pair[0] in ranks.keys() - self._unmeant]
         named_so.sort(key=lambda pair: order(pair[0]))
         scored = [self._candidate(field, *pair) for pair in named_so]
         if scored := [one for one in scored if one.score]:
@@ -429,9 +452,11 @@ def _is_evidence(value: Any, column: str) -> bool:
 def _is_marked(value: Any, column: str) -> bool:
     """Say whether a value is a list of extents or, by its name, of texts that an answer has."""
     parts = parse_list(value)
-    words = words_of(column)
+    words = words_of(column.rpartition(".")[2])
     if not parts and words in {"annotations", "entities"}:
         return False  # which of many things they are shows in what is in them
+    if "." in column and words == "label" and any(map(is_extent, parts or ())):
+        return False  # those of parts in parts
     quoted = words in _QUOTES or not {"spans", "hallucinations"}.isdisjoint(words.split())
     return isinstance(parts, list) and all(
         (quoted and (isinstance(part, str) or is_quote(part))) or is_span(part) or is_extent(part)

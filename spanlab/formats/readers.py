@@ -8,7 +8,7 @@ from copy import copy
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from spanlab.base.errors import InputError, UsageError
 from spanlab.formats.common_labels import in_common_labels
@@ -213,21 +213,33 @@ def _leave_out(
         raise placed from error.__cause__
 
 
+_LOST: Final = "\ufffd"  # what stands for a character that could not be read
+
+
 class _VerdictRemarks:
     """The records of a file whose verdicts on the whole answer people should look at."""
 
     def __init__(self) -> None:
         self._contradicting: list[str] = []
         self._n_claims = 0  # made of whole-answer labels
+        self._n_lost = 0  # items with a character that could not be read
 
     def add(self, record: Record, row: FileRow) -> None:
         """Look at a record."""
         if any(annotation.contradicts_itself for annotation in record.annotations):
             self._contradicting.append(f"{row.unit} {row.line:,}")
         self._n_claims += any(one.is_claim_of_whole(record.item) for one in record.annotations)
+        item = record.item
+        texts = (item.answer, item.question, *(passage.text for passage in item.passages))
+        self._n_lost += any(_LOST in text for text in texts)
 
     def remarks(self) -> Iterator[str]:
-        """Yield which annotations contradict themselves, and how many were made of labels."""
+        """Yield what people should look at, with how many there are."""
+        if self._n_lost:
+            yield (
+                f"{counted(self._n_lost, 'item')} with {_LOST}, which stands for a character that "
+                "was lost: half of an emoji, or a letter of another encoding"
+            )
         if self._contradicting:
             yield (
                 "an annotation calls the answer right and marks a part of it, both are kept and "

@@ -33,9 +33,9 @@ _BAD, _GOOD, _MEASURES, _NAMELESS = (
     words_in("judged", name) for name in ("bad", "good", "measures", "nameless")
 )
 _CRITERIA: Final = (*_BAD, *_GOOD, *_MEASURES, *_NAMELESS)  # the first one counts before others
-_FILLERS, _NOUNS, _PEOPLE, _COUNTING, _QUALITIES = (
+_FILLERS, _NOUNS, _PEOPLE, _COUNTING, _QUALITIES, _REMARKS = (
     frozenset(words_in("judged", name))
-    for name in ("fillers", "nouns", "people", "counting", "qualities")
+    for name in ("fillers", "nouns", "people", "counting", "qualities", "remarks")
 )
 _OPPOSITES: Final = dict(
     zip(words_in("judged", "votes_for"), words_in("judged", "votes_against"), strict=True)
@@ -404,7 +404,11 @@ def _told_by_values(name: str, values: Sequence[Any]) -> VerdictColumn | None:
     """Return a column whose values alone say that it judges, by whom its name says; None if not."""
     words = words_of(name).split()
     is_other = bool(words[-1:]) and words[-1] in _NOUNS
-    if is_other or not _QUALITIES.isdisjoint(words) or not all(isinstance(v, str) for v in values):
+    if (
+        is_other
+        or not (_QUALITIES | _REMARKS).isdisjoint(words)
+        or not all(isinstance(v, str) for v in values)
+    ):
         return None
     owner = tuple(word for word in words if word not in _FILLERS)
     column = VerdictColumn(name, "", owner, values=tuple(values))
@@ -414,16 +418,25 @@ def _told_by_values(name: str, values: Sequence[Any]) -> VerdictColumn | None:
 def _inside(
     samples: Sequence[Mapping[str, Any]], taken: Mapping[str, str]
 ) -> Iterator[VerdictColumn]:
-    """Yield what may judge answers inside objects; people say whether it does."""
-    inner = dict.fromkeys(
-        path for s in samples for path in paths(s) if "." in path and path not in s
-    )
-    for path in inner:
-        values = [value_at(sample, path) for sample in samples]
-        values = [value for value in values if value not in (None, "")]
-        column = described(path, values) if values and path not in taken.values() else None
-        if column is not None and not column.is_scale and all(map(column.knows, values)):
+    """Yield what may judge answers inside objects, also in lists; people say whether it does."""
+    used = tuple(f"{name}." for name in taken.values())
+    for path in dict.fromkeys(path for sample in samples for path in paths(sample)):
+        if "." not in path or f"{path}.".startswith(used) or any(path in s for s in samples):
+            continue
+        values = [v for s in samples for v in _flat(value_at(s, path)) if v not in (None, "")]
+        column = described(path, values) if values else None
+        if column is None or column.is_scale:
+            continue
+        if column.words <= YES | NO or all(map(column.knows, values)):
             yield column
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    """Yield the elements of lists in each other, or a value that is none."""
+    for part in value if isinstance(value, list) else ():
+        yield from _flat(part)
+    if not isinstance(value, list):
+        yield value
 
 
 def verdict_in(name: str, value: object) -> bool | None:
@@ -447,7 +460,7 @@ def described(name: str, values: Sequence[Any]) -> VerdictColumn | None:
     criterion = next((word for word in _CRITERIA if word in words), None)
     if words[-1:] and words[-1] in _NOUNS and words[0] not in ("is", "has"):
         return None  # "correct answer" is one
-    if any(isinstance(value, list | dict) for value in values):
+    if any(isinstance(value, list | dict) for value in values) or not _REMARKS.isdisjoint(words):
         return None
     owner = [
         word

@@ -134,7 +134,8 @@ def test_people_models_states_and_scores(tmp_path: Path) -> None:
             "meta": {"batch": 1},
         },
     )
-    (record,) = read(path)
+    with pytest.warns(UserWarning, match="annotations of a task by the same .* own: 3 2"):
+        (record,) = read(path)
     assert record.item.id == "task-12"
     assert record.item.question == "How large?"
     assert record.item.passages == (Passage(text="700,000"),)

@@ -48,7 +48,7 @@ from spanlab.formats.quotes import OffsetReader, OffsetUnit, RegionPlace, span_a
 from spanlab.formats.read_options import ControlResponse, ReadOptions
 from spanlab.formats.reader import FormatEntry, checked, language, text_of
 from spanlab.formats.verdict_columns import verdict_in
-from spanlab.output.figures import counted
+from spanlab.output.figures import counted, named_ids
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -63,6 +63,7 @@ from spanlab.schema import (
 
 GOLD = "gold"  # whose annotations are gold labels
 _UNNAMED_MODEL = "prediction"
+_NAMED = 5  # annotators that a remark names
 _OF_ITEM = frozenset(("id", "lang", "question", "passages"))  # fields that its data may have
 _PEOPLE = frozenset((AnnotatorKind.PERSON, AnnotatorKind.GOLD))
 _RESPONSES: TypeAdapter[Responses] = TypeAdapter(Responses)
@@ -102,6 +103,10 @@ class LabelStudioReader(reader.FormatReader):
         self._other: dict[str, int] = {}
         self._n_percent = 0  # scores that are no probabilities
         self._n_cut = 0  # regions that ended beyond the text
+        self._n_truths = 0  # annotations of people that are ground truth
+        self._renamed: dict[
+            str, None
+        ] = {}  # what people's further annotations of a task are called
         self._is_short = False
         self._names_lost = False  # of people in an export of ours
 
@@ -138,7 +143,10 @@ class LabelStudioReader(reader.FormatReader):
         if task.only_numbered:
             self._count("annotations or predictions that are only numbers here", task.only_numbered)
         annotations = [*self._by_people(task, item.answer), *self._by_models(task, item.answer)]
-        return Record(item=item, annotations=tuple(_uniquely_named(annotations)))
+        named = tuple(_uniquely_named(annotations))
+        pairs = zip(annotations, named, strict=True)
+        self._renamed |= {own.annotator: None for given, own in pairs if own is not given}
+        return Record(item=item, annotations=named)
 
     def _remarks(self) -> Iterator[str]:
         for n, remark in (
@@ -147,6 +155,16 @@ class LabelStudioReader(reader.FormatReader):
         ):
             if n:
                 yield f"{counted(n, 'region')} {remark}"
+        if self._n_truths:
+            yield (
+                f"{counted(self._n_truths, 'annotation')} marked as ground truth became gold "
+                "labels, decided by who made them, and are no longer among those of people"
+            )
+        if self._renamed:
+            yield (
+                "further annotations of a task by the same annotator are kept under names of "
+                f"their own: {named_ids(list(self._renamed), _NAMED)}"
+            )
         if self._names_lost:
             yield (
                 "its annotators, in JSON-MIN also its ids, are those of Label Studio; ours come "
@@ -161,6 +179,7 @@ class LabelStudioReader(reader.FormatReader):
         for index, person in enumerate(task.annotations):
             told = _take_own(person, own, task.own())
             is_gold = person.ground_truth or person.name() == GOLD
+            self._n_truths += is_gold and told is None and person.name() != GOLD
             name = told.name if told is not None else person.name()
             marked, responses = self._read_regions(task, person, f"annotations.{index}")
             spans = tuple(self._spans(answer, marked, 1.0 if is_gold else None, told))

@@ -47,7 +47,7 @@ class ProdigyReader(reader.FormatReader):
     signatures = tuple(
         frozenset(("text", name)) for name in ("_task_hash", "_input_hash", "_view_id")
     )
-    _n_rejected = 0
+    _n_rejected = _n_replaced = 0
 
     def rows(self) -> Iterator[FileRow]:
         """Yield the lines of each text as one row."""
@@ -58,6 +58,11 @@ class ProdigyReader(reader.FormatReader):
             yield same[0]._replace(beginning=b"[" + b",".join(row.raw for row in same) + b"]")
 
     def _remarks(self) -> Iterator[str]:
+        if self._n_replaced:
+            yield (
+                f"{counted(self._n_replaced, 'line')} repeated a text for the same annotator, "
+                "whose last one counts"
+            )
         if self._n_rejected:
             yield (
                 f"{counted(self._n_rejected, 'line')} with the answer reject or another than "
@@ -79,6 +84,7 @@ class ProdigyReader(reader.FormatReader):
             )
         )
         by_name = {self._name(task): task for task in tasks}
+        self._n_replaced += len(tasks) - len(by_name)
         self._n_rejected += sum(task.answer not in ("accept", "ignore") for task in tasks)
         kept = {name: t for name, t in by_name.items() if t.answer in ("accept", "ignore")}
         annotations = (_annotation(name, task) for name, task in kept.items())

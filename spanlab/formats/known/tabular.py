@@ -49,6 +49,7 @@ from spanlab.formats.feedback import (
     FeedbackCounts,
     Votes,
     feedback_in,
+    fields_with_verdicts,
     judges_in,
     name_of,
     read_feedback,
@@ -56,7 +57,7 @@ from spanlab.formats.feedback import (
     votes_in,
 )
 from spanlab.formats.files import FileRow, InputFile
-from spanlab.formats.guess import Guess, guess, unread_marks
+from spanlab.formats.guess import Guess, guess, marks_alone, unread_marks
 from spanlab.formats.judged_parts import (
     PUBLISHED,
     JudgedParts,
@@ -313,7 +314,8 @@ class MappedReader(reader.FormatReader):
         if self._unread:
             yield (
                 f"{self._unread!r} has no readable spans and is kept in meta; expected lists of "
-                "[start, end], or of objects with start and end"
+                "[start, end], or of objects with start and end; of lists under several names, "
+                f"--column spans={self._unread}.NAME reads one"
             )
         if self._tagged:
             tagged = ", ".join(map(repr, self._tagged))
@@ -495,6 +497,8 @@ class MappedReader(reader.FormatReader):
         fed_back = {name_of(entry) for sample in samples for entry in feedback_in(sample)}
         taken = dict(self._mapping)
         used = {*taken.values(), *(self._parts.columns if self._parts else ())}
+        used |= {name for s in samples for name in fields_with_verdicts(s, self._rules)}
+        taken |= {f"used {name}": name for name in used - {*taken.values()}}
         self._votes = tuple(votes_in(samples, used, self._rules))
         for votes in self._votes:
             fed_back.add(votes.column)
@@ -530,8 +534,11 @@ class MappedReader(reader.FormatReader):
 
     def _check_speakers(self, samples: Sequence[Mapping[str, Any]]) -> None:
         """Refuse chats that name who speaks, as nothing says who of them is the model."""
-        if self._options.columns or not samples:
+        is_annotated = self._by_annotator is not None and self._by_annotator.annotator
+        if self._options.columns or not samples or is_annotated:
             return
+        if wrong := marks_alone(samples):
+            raise wrong.at(file=self._file.name)
         talks = [samples]
         are_answers = "answer" in guess(tuple(samples[0]))
         if not are_answers:
