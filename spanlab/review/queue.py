@@ -83,9 +83,10 @@ def reserve_item(store: Store, dataset: str, query: QueueQuery, item_id: str) ->
     Raises:
         NotFoundError: there is no such dataset or item.
     """
-    if not query.reserve or query.max_annotators is None:
+    people = store.settings(dataset).overlap
+    if not (query.reserve and people):
         return ()
-    return plans.reserve(store, dataset, item_id, query.reviewer, query.max_annotators + 1)
+    return plans.reserve(store, dataset, item_id, query.reviewer, people)
 
 
 def items(store: Store, dataset: str, query: QueueQuery) -> QueuePage:

@@ -52,9 +52,11 @@ class _QueuePlan(TypedDict, total=False):
 def _ask_plan(settings: DatasetSettings, reviewer: str) -> _QueuePlan:
     """Ask whether to go by the dataset's plan, which is what its reviewers do unless they say no.
 
-    Without a plan, what one person has finished may wait for a second one.
+    Without a plan, what one person has finished may wait for a second one, unless they are blind.
     """
     if not settings.overlap:
+        if settings.is_blind:
+            return {}
         two = st.checkbox("Needs a second annotator", **_kept("second"))
         return {"unfinished": True, "min_annotators": 1, "max_annotators": 1} if two else {}
     people = settings.assigned_to
@@ -69,21 +71,14 @@ def _ask_plan(settings: DatasetSettings, reviewer: str) -> _QueuePlan:
     if not planned:
         return {}
     if not people:
-        return {"unfinished": True, "max_annotators": settings.overlap - 1, "reserve": True}
+        return {"unfinished": True, "reserve": True}
     share = settings.share_of(reviewer)
     if share is None:
         others = "1 other person" if len(people) == 1 else f"{len(people)} other people"
         st.caption(f"This dataset is assigned to {others}.")
         return {}
-    if not settings.may_lose:
-        return {"unfinished": True, "share": share}  # whoever else has marked it before
-    # Reserved, too: after people left, came or came back, more may be asked for an item.
-    return {
-        "unfinished": True,
-        "max_annotators": settings.overlap - 1,
-        "reserve": True,
-        "share": share,
-    }
+    # After people left, came or came back, more may be asked for an item than are to have it.
+    return {"unfinished": True, "reserve": settings.may_lose, "share": share}
 
 
 def choose_measurement(summary: DatasetSummary, reviewer: str) -> MeasuredItems | None:

@@ -72,9 +72,9 @@ class QueueQuery:
     probability of ``detector`` (of any detector if None), where it has finished: 0 means that it
     found nothing; items it has not annotated have none and are left out. ``detector_status``
     needs ``detector``. ``min_annotators`` and ``max_annotators`` bound how many persons have
-    finished the item, and ``unfinished`` leaves out what the reviewer has: with it,
-    ``max_annotators=1`` is the queue where two are to finish each item; with ``reserve`` those
-    count, too, for whom an item is reserved. ``share`` leaves the items that are assigned to the
+    finished the item, and ``unfinished`` leaves out what the reviewer has. With ``reserve`` it is
+    the queue of the dataset's plan: without what enough people have finished or reserved, and what
+    comes next is reserved for its reviewer. ``share`` leaves the items that are assigned to the
     reviewer. All bounds are inclusive.
 
     ``listed`` leaves the items of the reviewer's own list, where the dataset has a plan or check
@@ -148,12 +148,11 @@ class QueueRow:
 
     ``question`` and ``answer`` are their beginnings, in one line. ``status`` is the reviewer's.
     ``max_prob`` is the value that the query bounds, None where no detector has finished;
-    ``disagreement`` is None with fewer than two finished annotations; ``n_annotators`` counts the
-    persons who have finished the item. ``labels`` are those of all spans, ``n_claims`` is the
-    highest number of claims of one annotator; a blind query counts detectors and the reviewer.
-    ``n_judges`` of people and gold labels have finished it, ``n_hallucinated`` of them call the
-    answer hallucinated, both 0 where none judges it as a whole; a blind query counts the reviewer
-    alone.
+    ``disagreement`` is None with fewer than two finished annotations. ``labels`` are those of all
+    spans, ``n_claims`` is the highest number of claims of one annotator; a blind query counts
+    detectors and the reviewer. ``n_judges`` of people and gold labels have finished it,
+    ``n_hallucinated`` of them call the answer hallucinated, both 0 where none judges it as a whole;
+    a blind query counts the reviewer alone.
     ``value`` is what the query orders by.
     """
 
@@ -165,7 +164,6 @@ class QueueRow:
     status: Status
     max_prob: float | None
     disagreement: float | None
-    n_annotators: int
     n_passages: int = 0
     n_claims: int = 0
     labels: tuple[str, ...] = ()

@@ -3,8 +3,8 @@
 To blind reviewers these are left out: annotations of other people with their spans, status and
 comments, gold labels (as a rule people's, too), votes with a person among the voters, and all
 traces of these. Their queues know of no disagreement, labels and claims but those of detectors and
-their own, and find by a search only what these said (``QueueQuery.blind``). That a second annotator
-is needed stays known: it says who has finished an item, not what they said.
+their own, and find by a search only what these said (``QueueQuery.blind``). Where they cannot
+choose, no queue asks who has finished an item, as check items would be told by it.
 
 What somebody's role leaves out says ``access.CheckedDataset.sight``, and what those who may read
 everything do not see while they review, ``worklists.sight.sight_of``.

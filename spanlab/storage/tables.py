@@ -210,7 +210,7 @@ queue_items = Table(
     Column("reviewer", Text, nullable=False),
     *_integers("place", "position"),
     Column("handle", Text, nullable=False),  # what the person's browser calls the item
-    Column("twin", Integer),  # of a check item: the position of one of the plan, beside it
+    Column("twin", Integer),  # no longer read, nor written
     Column("attempt", Integer),  # of a check item: at the test, from 1; 0 for one among others
     PrimaryKeyConstraint("dataset_id", "reviewer", "place"),
     UniqueConstraint("dataset_id", "reviewer", "position", name="queue_items_position"),

@@ -1,30 +1,27 @@
 """Each person's own list of items, in a dataset with a plan or with check items.
 
-A list is drawn when its person comes, and stored: their part of the plan in import order, with
-check items at places among it that follow from a secret of the list. Whatever a browser asks for is
-looked up in the list, and an item that is not in it is like one that does not exist. Where there
-are check items the browser calls an item by a ``handle`` of that person alone. How many people
-finished a check item, and what the plan makes of it, is told of its twin, the item of the plan
-beside it. So neither an address nor an order, a number, a filter or a search tells a check item
-from others.
+A list is drawn when its person comes, and stored: their part of the plan in import order. Where
+there are check items it stands with them in an order that follows from a secret of the list, and
+the browser calls each item by a ``handle`` of that person alone. Nothing that others do takes an
+item out of it. So no address, order, number, filter or search tells a check item from others.
 
 Where everybody takes what others have left, nobody's part is settled beforehand: such a list grows
 by one item whenever its person comes to its end. Where what it was drawn from has changed (items
-came, the plan or the check items are others), the part that its person has not seen is drawn
-anew. What they have seen keeps its place, and every item that stays keeps its handle.
+came, the plan or the check items are others), all is drawn anew but what its person has written to,
+and what stays keeps its handle and, among what is unwritten, its order.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, case, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, update
 
 from spanlab.base.errors import UsageError
 from spanlab.schema import DatasetSettings, QueueCursor, QueueQuery, Status
@@ -36,20 +33,19 @@ from spanlab.storage.engine import insert_new, insert_rows
 from spanlab.storage.items import id_at
 from spanlab.storage.tables import annotated, queue_items, queues
 from spanlab.worklists import check_items
-from spanlab.worklists.reservations import reserve
-from spanlab.worklists.selection import Selection
+from spanlab.worklists.reservations import ANY_NUMBER, reserve
+from spanlab.worklists.selection import Selection, check_asked
 
-_BEHIND = 2  # items after the last one that somebody wrote to: on their screen, and loaded
+_COLUMNS = ("dataset_id", "reviewer", "place", "position", "handle", "attempt")
 _TRIES = 50  # items that others may take in the moment in which a list grows
 
 
 class _Size(NamedTuple):
-    """How many items a list has: ``others`` are no check items, ``given`` those beside tests."""
+    """How many items a list has: ``others`` are no check items."""
 
     end: int  # the place behind all
     items: int
     others: int
-    given: int
 
 
 class _Entry(NamedTuple):
@@ -114,44 +110,35 @@ def _draw(
     settings = settings_of(connection, dataset.name)
     planned = dict.fromkeys((*_planned(connection, dataset, settings, reviewer), *others))
     listed, own = _entries(connection, dataset, reviewer), _own(connection, dataset, reviewer)
+    handles = {entry.position: entry.handle for entry in listed}
     if n_before is not None and not grows(settings):
-        listed = [*_seen(listed, planned, own)]
+        listed = [entry for entry in listed if entry.attempt or entry.position in own]
     listed += map(_Entry, sorted(own.difference(entry.position for entry in listed)))
     had = {entry.position for entry in listed}
     n_others, n_given = (sum(each.attempt == kind for each in listed) for kind in (None, 0))
     if n_before is None:  # who begins amid the work is not given what was due before
         n_before = 0 if n_given else n_others
-    unseen = check_items.unseen(connection, dataset, secret, had) if settings.known else ()
-    pool = dict.fromkeys(unseen)
-    checks = iter(pool)
-    fresh = [position for position in planned if not (position in had or position in pool)]
-    n_begun, rate = n_others - n_before, _rate(settings)
-    if not grows(settings):
-        n_left = _n_even(connection, dataset, settings, n_begun + len(fresh)) - n_given
-        n_begun, rate = 0, Fraction(max(min(n_left, len(pool)), 0), max(len(fresh), 1))
-    due = partial(check_items.due, secret, rate=rate)
-    rest = [*_mixed(fresh, checks, due, n_begun)] if pool else fresh
-    listed += (_Entry(position, 0 if position in pool else None) for position in rest)
+    pool = check_items.unseen(connection, dataset, secret, had) if settings.known else []
+    of_pool = {*pool}
+    fresh = [position for position in planned if not (position in had or position in of_pool)]
+    if grows(settings):
+        due = partial(check_items.due, secret, rate=_rate(settings))
+        n_left = due(n_others + len(fresh)) - due(n_others)
+    else:
+        n_all = n_others - n_before + len(fresh)
+        n_left = _n_even(connection, dataset, settings, n_all) - n_given
+    pool.sort(key=lambda position: position not in handles)  # what is in the list stays
+    checks = dict.fromkeys(pool[: max(min(n_left, len(fresh)), 0)])  # none alone at the end
+    rest = [*fresh, *checks]
+    if settings.known:
+        rest.sort(key=lambda position: check_items.draw(secret, f"place {position}"))
+    listed += (
+        _Entry(position, 0 if position in checks else None, handles.get(position, ""))
+        for position in rest
+    )
     _write(connection, dataset, reviewer, secret, listed)
     values = {"basis": _basis(connection, dataset), "n_before": n_before}
     connection.execute(update(queues).where(*rows_of(queues, dataset, reviewer)).values(values))
-
-
-def _seen(
-    listed: Sequence[_Entry], planned: Collection[int], own: Collection[int]
-) -> Iterator[_Entry]:
-    """Yield what stays of a list: all tests, and of the beginning that its person has seen ...
-
-    ... what they have written to and what is still planned, with the check items behind it.
-    """
-    last = max((place for place, entry in enumerate(listed) if entry.position in own), default=-1)
-    stays = bool(planned)
-    for place, entry in enumerate(listed):
-        if entry.attempt is None:
-            stays = entry.position in planned
-        is_seen = place <= last + _BEHIND
-        if entry.attempt or (is_seen and (stays or entry.position in own)):
-            yield entry
 
 
 def _own(connection: Connection, dataset: DatasetRow, reviewer: str) -> set[int]:
@@ -196,8 +183,9 @@ def draw_next(store: Store, dataset: str, query: QueueQuery) -> str | None:
     Returns:
         The item's id; None if there is nothing left, or the list does not grow.
     """
-    with store.reading(dataset, query.reviewer) as (_, _, sight):
+    with store.reading(dataset, query.reviewer) as (connection, _, sight):
         query = sight.query(query)
+        check_asked(settings_of(connection, dataset), query)
     with store.reviewing(dataset, query.reviewer) as (connection, row):
         return _draw_next(connection, row, query)
 
@@ -206,22 +194,41 @@ def _draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) -
     settings, reviewer = settings_of(connection, dataset.name), query.reviewer
     if not _may_grow(settings, query):
         return None
-    n_before, secret = _begin(connection, dataset, reviewer)
+    _, secret = _begin(connection, dataset, reviewer)
     size, mine = _size(connection, dataset, reviewer), rows_of(queue_items, dataset, reviewer)
-    others = select(queue_items.c.position).where(*mine, queue_items.c.attempt.is_(None))
-    last = connection.execute(others.order_by(queue_items.c.place.desc()).limit(1)).scalar()
+    last = select(queue_items.c.position).where(*mine, queue_items.c.place == size.end - 1)
+    begin = connection.execute(last).scalar() if query.order == "import" else None
     check = None
-    if size.given < check_items.due(secret, size.others - (n_before or 0), _rate(settings)):
-        pool = _coming(connection, dataset, reviewer, secret)
-        check = _fitting_check(connection, dataset, query, pool)
-    begin = last if query.order == "import" and not query.reverse else None
-    position = _take_free(connection, dataset, settings, query, begin) if check is None else check
+    if settings.known:  # an order by values would leave out what stands before the last one
+        query = replace(query, order="import", reverse=False)
+        begin = check_items.draw(secret, f"others {size.others}") % dataset.n_items
+        if _n_due(connection, dataset, reviewer, secret, 0):
+            pool = _coming(connection, dataset, reviewer, secret)
+            check = _fitting_check(connection, dataset, query, pool)
+    if check is None:
+        position = _take_free(connection, dataset, settings, query, begin)
+    else:
+        position = check
+        reserve(connection, dataset, check, reviewer, ANY_NUMBER)
     if position is None:
         return None
-    twin, attempt = (None, None) if check is None else (last, 0)
-    row = (size.end, position, _handle(secret, position), twin, attempt)
-    insert_rows(connection, "queue_items", queue_items.c.keys(), [(dataset.id, reviewer, *row)])
+    row = (size.end, position, _handle(secret, position), None if check is None else 0)
+    insert_rows(connection, "queue_items", _COLUMNS, [(dataset.id, reviewer, *row)])
     return id_at(connection, dataset, position)
+
+
+def _n_due(
+    connection: Connection, dataset: DatasetRow, reviewer: str, secret: str, n_new: int
+) -> int:
+    """Return how many check items are due among so many new items of a list that grows.
+
+    One that is due behind the last item comes next or never, whatever was asked for before.
+    """
+    size, mine = _size(connection, dataset, reviewer), rows_of(queue_items, dataset, reviewer)
+    last = select(queue_items.c.attempt).where(*mine, queue_items.c.place == size.end - 1)
+    is_behind_other = connection.execute(last).all() == [(None,)]
+    due = partial(check_items.due, secret, rate=_rate(settings_of(connection, dataset.name)))
+    return due(size.others + n_new) - due(size.others - is_behind_other)
 
 
 def _may_grow(settings: DatasetSettings, query: QueueQuery) -> bool:
@@ -259,18 +266,10 @@ def _coming(connection: Connection, dataset: DatasetRow, reviewer: str, secret: 
 def _fitting_check(
     connection: Connection, dataset: DatasetRow, query: QueueQuery, pool: Sequence[int]
 ) -> int | None:
-    """Return the first check item of those that a query could show next, as it could any other.
-
-    It passes the filter, and where the queue is ordered by a value it comes before what is free;
-    None if there is none now: it stays due.
-    """
-    what = replace(query, listed=False, unfinished=False, reserve=False, max_annotators=None)
-    asked = replace(what, min_annotators=None, after=None, before=None)
-    by_value = query.order != "import"
-    free = _free(connection, dataset, query).search(None, 1, forward=True) if by_value else ()
-    selection = Selection(connection, dataset, asked, among=(*pool, *free))
-    shown = selection.search(None, 1, forward=True) if by_value else selection.positions()
-    return next((position for position in pool if position in {*shown}), None)
+    """Return the first check item that passes the filter of a query; None if none does."""
+    asked = replace(query, listed=False, unfinished=False, reserve=False, after=None, before=None)
+    shown = {*Selection(connection, dataset, asked, among=tuple(pool)).positions()}
+    return next((position for position in pool if position in shown), None)
 
 
 def _free(connection: Connection, dataset: DatasetRow, query: QueueQuery) -> Selection:
@@ -301,15 +300,17 @@ def progress_of(connection: Connection, dataset: DatasetRow, reviewer: str) -> Q
     total, waiting = done + skipped + left, False
     if settings.may_lose:
         query = QueueQuery(reviewer=reviewer, status=Status.NOT_ANNOTATED, listed=True)
-        query = replace(query, max_annotators=settings.overlap - 1)
         held = replace(query, reserve=True)
+        if not settings.known:
+            query = replace(query, max_annotators=settings.overlap - 1)
         left = Selection(connection, dataset, query).count()
         parts = [Selection(connection, dataset, held)]
         if grows(settings) and reviewer not in settings.away:
             n_unseen = len(_pool(connection, dataset, reviewer, "")) if settings.known else 0
             n_unlisted = dataset.n_items - size.items - n_unseen
             total += _n_to_come(connection, dataset, reviewer, n_unlisted)
-            n_free = _free(connection, dataset, query).count()
+            free = replace(query, max_annotators=settings.overlap - 1)
+            n_free = _free(connection, dataset, free).count()
             left += _n_to_come(connection, dataset, reviewer, n_free)
             parts.append(_free(connection, dataset, held))
         waiting = not any(part.search(None, 1, forward=True) for part in parts)
@@ -319,22 +320,22 @@ def progress_of(connection: Connection, dataset: DatasetRow, reviewer: str) -> Q
 
 def _n_to_come(connection: Connection, dataset: DatasetRow, reviewer: str, n_new: int) -> int:
     """Return by how many items a list grows with so many others, check items included."""
-    settings, size = settings_of(connection, dataset.name), _size(connection, dataset, reviewer)
     own = connection.execute(_select_list(dataset, reviewer)).first()
-    if own is None or settings.known is None:
+    if own is None or settings_of(connection, dataset.name).known is None:
         return n_new
-    n_due = check_items.due(own.secret, size.others + n_new - (own.n_before or 0), _rate(settings))
-    n_unseen = len(_coming(connection, dataset, reviewer, own.secret))
-    return n_new + max(min(n_due - size.given, n_unseen), 0)
+    n_due = _n_due(connection, dataset, reviewer, own.secret, n_new)
+    return n_new + min(n_due, len(_coming(connection, dataset, reviewer, own.secret)))
 
 
 def n_to_come(store: Store, dataset: str, query: QueueQuery) -> int:
     """Return how many items a query lets through are to come into its reviewer's list."""
     with store.reading(dataset, query.reviewer) as (connection, row, sight):
         query, settings = sight.query(query), settings_of(connection, dataset)
+        check_asked(settings, query)
         if not _may_grow(settings, query):
             return 0
-        n_free = _free(connection, row, replace(query, reserve=False)).count()
+        free = replace(query, reserve=False, max_annotators=settings.overlap - 1)
+        n_free = _free(connection, row, free).count()
         return _n_to_come(connection, row, query.reviewer, n_free)
 
 
@@ -388,9 +389,8 @@ def _select_list(dataset: DatasetRow, reviewer: str) -> Select[int | None, str]:
 
 def _size(connection: Connection, dataset: DatasetRow, reviewer: str) -> _Size:
     n_items, n_checks = func.count(), func.count(queue_items.c.attempt)
-    n_given = func.count(case((queue_items.c.attempt == 0, 1)))
     end = func.coalesce(func.max(queue_items.c.place) + 1, 0)
-    sizes = select(end, n_items, n_items - n_checks, n_given)
+    sizes = select(end, n_items, n_items - n_checks)
     return _Size(*connection.execute(sizes.where(*rows_of(queue_items, dataset, reviewer))).one())
 
 
@@ -404,28 +404,13 @@ def _entries(connection: Connection, dataset: DatasetRow, reviewer: str) -> list
 def _planned(
     connection: Connection, dataset: DatasetRow, settings: DatasetSettings, reviewer: str
 ) -> Sequence[int]:
-    """Return the positions of what is a person's by the plan, in import order."""
+    """Return the positions of what a plan still wants of a person, in import order."""
     share = settings.share_of(reviewer)
     if grows(settings) or (settings.assigned_to and share is None):
         return ()
-    query = QueueQuery(reviewer=reviewer, share=share)
+    most = settings.overlap - 1 if settings.known and settings.may_lose else None
+    query = QueueQuery(reviewer=reviewer, share=share, max_annotators=most)
     return Selection(connection, dataset, query, without_checks=True).positions()
-
-
-def _mixed(
-    others: Iterable[int], checks: Iterator[int], due: Callable[[int], int], n_begun: int
-) -> Iterator[int]:
-    """Yield other items, and a check item behind each at which ``due`` says so.
-
-    ``due`` is how many check items go with the first n others, ``n_begun`` how many of these came
-    before.
-    """
-    n_given = due(n_begun)
-    for n, position in enumerate(others, n_begun + 1):
-        yield position
-        if n_given < due(n):
-            n_given += 1
-            yield from (at for at in [next(checks, None)] if at is not None)
 
 
 def _take_free(
@@ -455,19 +440,13 @@ def _write(
     secret: str,
     listed: Sequence[_Entry],
 ) -> None:
-    """Store a list; what is in it already keeps its handle.
-
-    The twin of a check item is the item before it that is none, or the first one. Items of tests,
-    of which their person knows, have none.
-    """
+    """Store a list; what is in it already keeps its handle."""
     connection.execute(delete(queue_items).where(*rows_of(queue_items, dataset, reviewer)))
-    beside = next((entry.position for entry in listed if entry.attempt is None), None)
-    rows = []
-    for place, (position, attempt, handle) in enumerate(listed):
-        beside = position if attempt is None else beside
-        row = (position, handle or _handle(secret, position), beside if attempt == 0 else None)
-        rows.append((dataset.id, reviewer, place, *row, attempt))
-    insert_rows(connection, "queue_items", queue_items.c.keys(), rows)
+    rows = [
+        (dataset.id, reviewer, place, position, handle or _handle(secret, position), attempt)
+        for place, (position, attempt, handle) in enumerate(listed)
+    ]
+    insert_rows(connection, "queue_items", _COLUMNS, rows)
 
 
 def _handle(secret: str, position: int) -> str:

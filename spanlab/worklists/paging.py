@@ -20,9 +20,10 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import Store
+from spanlab.storage.catalog import settings_of
 from spanlab.storage.items import id_at, position_of
 from spanlab.storage.tables import annotated
-from spanlab.worklists.selection import CALLED_HALLUCINATED, CALLED_RIGHT, Selection
+from spanlab.worklists.selection import CALLED_HALLUCINATED, CALLED_RIGHT, Selection, check_asked
 
 _EXCERPT = 160  # characters of question and answer in a row
 
@@ -85,9 +86,15 @@ def n_unanimous(store: Store, dataset: str, query: QueueQuery) -> int:
 
 @contextmanager
 def _selecting(store: Store, dataset: str, query: QueueQuery) -> Iterator[Selection]:
-    """Give the items of a queue as the store's actor sees it."""
+    """Give the items of a queue as the store's actor sees it.
+
+    Raises:
+        UsageError: it asks for what is hidden from them.
+    """
     with store.reading(dataset, query.reviewer) as (connection, row, sight):
-        yield Selection(connection, row, sight.query(query))
+        query = sight.query(query)
+        check_asked(settings_of(connection, row.name), query)
+        yield Selection(connection, row, query)
 
 
 def _page(selection: Selection) -> QueuePage:
@@ -132,7 +139,6 @@ def _rows(selection: Selection, positions: Sequence[int]) -> list[QueueRow]:
                 status=Status(row.status or Status.NOT_ANNOTATED),
                 max_prob=row.max_prob,
                 disagreement=row.disagreement,
-                n_annotators=row.n_people,
                 n_passages=row.n_passages,
                 n_claims=row.n_claims,
                 labels=labels[row.position],

@@ -120,19 +120,19 @@ def reserve(
 ) -> tuple[str, ...]:
     """Reserve an item unless ``people`` others have it; return those, none if it is reserved now.
 
-    A check item is never reserved: see ``reservations.holders_of_check``.
+    Where there are check items, what is in a list is its person's, whoever else has it: others
+    never take a check item.
     """
     store.require(Permission.REVIEW, dataset)
     with store.reading(dataset, reviewer) as (connection, row, _):
         position = position_of(connection, row, item_id)
-        holders = reservations.holders_of_check(connection, row, position, reviewer, people)
-        if holders is not None:
-            return holders
         if reservations.has_reserved(connection, row, position, reviewer):
             return ()
     with store.reviewing(dataset, reviewer) as (connection, row):
         position = position_of(connection, row, item_id)
-        return reservations.reserve(connection, row, position, reviewer, people=people)
+        if settings_of(connection, dataset).known:
+            people = reservations.ANY_NUMBER
+        return reservations.reserve(connection, row, position, reviewer, people)
 
 
 def take_back(store: Store, dataset: str, person: str) -> None:

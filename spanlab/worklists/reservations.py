@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 from sqlalchemy import (
@@ -18,7 +19,6 @@ from sqlalchemy import (
 )
 
 from spanlab.schema import AnnotatorKind, Status
-from spanlab.storage.assignment import rows_of
 from spanlab.storage.catalog import DatasetRow, settings_of
 from spanlab.storage.engine import insert_or_replace
 from spanlab.storage.items import lock
@@ -26,9 +26,10 @@ from spanlab.storage.reviews import LEASE
 from spanlab.storage.tables import (
     annotated,
     annotators,
-    queue_items,
     reservations,
 )
+
+ANY_NUMBER = sys.maxsize  # of people who may have an item at once
 
 
 def reserve(
@@ -56,24 +57,6 @@ def reserve(
     row = {"dataset_id": dataset.id, "position": position, "reviewer": reviewer}
     connection.execute(insert_or_replace(connection, reservations), row | {"until": now + LEASE})
     return ()
-
-
-def holders_of_check(
-    connection: Connection, dataset: DatasetRow, position: int, reviewer: str, people: int
-) -> tuple[str, ...] | None:
-    """Return the others who have a check item of a reviewer, as ``reserve`` does of other items.
-
-    Everybody gets a check item, and none is reserved. What is told of one is told of its twin, so
-    that it can be opened when that can; empty in a test. None for an item that is no check item.
-    """
-    listed = select(queue_items.c.attempt, queue_items.c.twin).where(
-        *rows_of(queue_items, dataset, reviewer), queue_items.c.position == position
-    )
-    row = connection.execute(listed).first()
-    if row is None or row.attempt is None:
-        return None
-    holders = () if row.twin is None else _others_with(connection, dataset, row.twin, reviewer)
-    return holders if len(holders) >= people else ()
 
 
 def _others_with(

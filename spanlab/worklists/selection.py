@@ -2,8 +2,8 @@
 
 Every query goes through a stored list: the reviewer's own where there is a plan or check items, or
 the dataset's, which is everybody's. A row has the place of an item in the list (or in a sample) and
-what the query filters and orders by. Of a check item in a list, what the plan says of it is read
-from its twin: the item ``told`` in its stead.
+what the query filters and orders by. Nothing that others do takes an item out of a list with check
+items, as none of these would leave it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,16 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.visitors import iterate
 
-from spanlab.schema import AnnotatorKind, AssignedShare, QueueCursor, QueuePlace, QueueQuery, Status
+from spanlab.base.errors import UsageError
+from spanlab.schema import (
+    AnnotatorKind,
+    AssignedShare,
+    DatasetSettings,
+    QueueCursor,
+    QueuePlace,
+    QueueQuery,
+    Status,
+)
 from spanlab.storage import search
 from spanlab.storage.assignment import is_check, rows_of
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, settings_of
@@ -56,8 +65,7 @@ _RANKS = {status.value: rank for rank, status in enumerate(Status)}
 _NO_NUMBER = cast(null(), Float)
 
 Condition = ColumnElement[bool]
-_twin = queue_values.alias("twin")
-_own, _own_of_twin, _detector = map(annotated.alias, ("own", "own_of_twin", "detector"))
+_own, _detector = map(annotated.alias, ("own", "detector"))
 
 
 class _InOrder(Join):
@@ -75,16 +83,12 @@ def _cross_join(join: _InOrder, compiler: Any, **options: Any) -> str:
 
 
 class _List(NamedTuple):
-    """A stored list with an item at each place: a person's own, or the dataset's order.
-
-    ``told`` is the position of the item of which it is asked what the plan makes of this one.
-    """
+    """A stored list with an item at each place: a person's own, or the dataset's order."""
 
     rows: FromClause
     is_its: tuple[Condition, ...]  # which of the rows are those of the list
     place: ColumnElement[int]
     position: ColumnElement[int]
-    told: ColumnElement[int]
 
 
 @dataclass(frozen=True)
@@ -211,10 +215,8 @@ class Selection:
         for table, at, name in (
             (queue_values, stored.position, None),
             (items, stored.position, None),
-            (_twin, stored.told, None),
             (_own, stored.position, query.reviewer),
             (_detector, stored.position, query.detector or ""),
-            (_own_of_twin, stored.told, query.reviewer),
         ):
             if table in asked:
                 here = [table.c.dataset_id == self.dataset.id, table.c.position == at]
@@ -229,11 +231,10 @@ class Selection:
     def _list(self) -> _List:
         values, own, query = queue_values.c, queue_items.c, self.query
         at = values.position
-        stored = _List(queue_values, (values.dataset_id == self.dataset.id,), at, at, at)
+        stored = _List(queue_values, (values.dataset_id == self.dataset.id,), at, at)
         if query.listed:
             is_its = own.dataset_id == self.dataset.id, own.reviewer == query.reviewer
-            told = func.coalesce(own.twin, own.position)
-            stored = _List(queue_items, is_its, own.place, own.position, told)
+            stored = _List(queue_items, is_its, own.place, own.position)
         if not query.sample:
             return stored
         is_item = items.c.dataset_id == self.dataset.id, items.c.item_id == self._sampled.c.value
@@ -253,8 +254,8 @@ class Selection:
         return (
             *(self._list.position, self._list.place.label("place"), self._value.label("value")),
             *(values.lang, values.n_passages, self._max_prob.label("max_prob")),
-            *(_own.c.status, self._with_own(self._told.c.n_people).label("n_people")),
-            *(self._disagreement.label("disagreement"), self._counted("claims").label("n_claims")),
+            *(_own.c.status, self._disagreement.label("disagreement")),
+            self._counted("claims").label("n_claims"),
         )
 
     @cached_property
@@ -266,21 +267,6 @@ class Selection:
             return select(rows.c.value, rows.c.key.label("place")).subquery("sample")
         listed = func.jsonb_array_elements_text(cast(ids, JSONB))
         return listed.table_valued("value", with_ordinality="place", name="sample").render_derived()
-
-    @property
-    def _told(self) -> FromClause:
-        """What a plan's conditions are about: of a check item in a list, its twin."""
-        return _twin if self.query.listed else queue_values
-
-    def _with_own(self, people: ColumnElement[int]) -> ColumnElement[int]:
-        """Return how many have finished what is told: its reviewer counts by the item itself."""
-        if not self.query.listed:
-            return people
-        own, of_twin = (
-            case((table.c.status == Status.DONE.value, 1), else_=0)
-            for table in (_own, _own_of_twin)
-        )
-        return people + own - of_twin
 
     @property
     def _max_prob(self) -> ColumnElement[Any]:
@@ -400,7 +386,7 @@ class Selection:
             yield queue_values.c.lang == query.lang
         if query.min_disagreement is not None:
             yield self._disagreement >= query.min_disagreement
-        if planned := [*self._plan_conditions()]:
+        if planned := [*self._plan_conditions(settings)]:
             stays = query.listed and query.min_annotators is None  # what the reviewer has decided
             decided = _own.c.status.in_([Status.DONE.value, Status.SKIPPED.value])
             yield or_(and_(*planned), decided) if stays else and_(*planned)
@@ -420,15 +406,16 @@ class Selection:
         )
         yield from self._searched((first, last), hides_ids=hides_ids)
 
-    def _plan_conditions(self) -> Iterator[Condition]:
-        query = self.query
-        people = self._with_own(n_finished(self.connection, self.dataset, self._told))
-        if query.reserve:
-            people = people + held_by_others(self.dataset, query.reviewer, self._told.c.position)
+    def _plan_conditions(self, settings: DatasetSettings) -> Iterator[Condition]:
+        query, people = self.query, n_finished(self.connection, self.dataset, queue_values)
         if query.min_annotators is not None:
             yield people >= query.min_annotators
         if query.max_annotators is not None:
             yield people <= query.max_annotators
+        if query.reserve and settings.overlap and not (query.listed and settings.known):
+            position = queue_values.c.position
+            held = held_by_others(self.dataset, query.reviewer, position)
+            yield people + held < settings.overlap
         if query.share is not None and not query.listed:  # a list has no others' items
             yield is_of_share(self.dataset, query.share)
 
@@ -485,6 +472,20 @@ class Selection:
             for record in read_at(self.connection, self.dataset, candidates)
             if search.lacks_words(searched, record.item)
         ]
+
+
+def check_asked(settings: DatasetSettings, query: QueueQuery) -> None:
+    """Check that a query asks for nothing that tells of others' work whom it is hidden from.
+
+    Raises:
+        UsageError: it does.
+    """
+    is_hidden = (query.blind and settings.is_blind) or (query.listed and settings.known)
+    if is_hidden and (query.min_annotators, query.max_annotators) != (None, None):
+        raise UsageError(
+            "this dataset is reviewed blind: no queue of it goes by how many people have finished "
+            "an item"
+        )
 
 
 def is_of_share(dataset: DatasetRow, share: AssignedShare) -> ColumnElement[bool]:

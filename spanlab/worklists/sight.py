@@ -3,7 +3,7 @@
 Where a dataset's settings leave no choice (``is_blind``), also people who may read everything,
 but review the dataset, see nothing of the others in comparisons, figures, exports and reports.
 Whoever leads, adjudicates or views it without reviewing sees all of it, and so do those who have
-decided all of their own items.
+finished all of their own items: what is skipped can be taken up again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def sight_of(store: Store, dataset: str, name: str) -> Sight:
     """Return what somebody who is called so in a dataset sees of many records of it.
 
     That is everything that their role shows, unless the dataset is always reviewed blind and they
-    review it, with items left to decide. Whoever gives no name of a person could be anybody, and
+    review it, with items left to finish. Whoever gives no name of a person could be anybody, and
     sees nothing of others.
     """
     with store.reading(dataset, many=True) as (connection, row, sight):
@@ -49,7 +49,7 @@ def sight_of(store: Store, dataset: str, name: str) -> Sight:
 
 
 def n_undecided(store: Store, dataset: str, person: str) -> int:
-    """Return how many items a person has still to decide: of their part of a plan, or all."""
+    """Return how many items a person has still to finish: of their part of a plan, or all."""
     with store.reading(dataset, person) as (connection, row, _):
         return _n_undecided(connection, row, person)
 
@@ -57,8 +57,10 @@ def n_undecided(store: Store, dataset: str, person: str) -> int:
 def _n_undecided(connection: Connection, dataset: DatasetRow, reviewer: str) -> int:
     settings = catalog.settings_of(connection, dataset.name)
     if not settings.has_lists:
-        return catalog.counts(connection, dataset, reviewer)[Status.NOT_ANNOTATED]
+        counts = catalog.counts(connection, dataset, reviewer)
+        return counts[Status.NOT_ANNOTATED] + counts[Status.SKIPPED]
     if drawing.is_current(connection, dataset, reviewer):
-        return drawing.progress_of(connection, dataset, reviewer).left
+        how_far = drawing.progress_of(connection, dataset, reviewer)
+        return how_far.left + how_far.skipped
     part = part_of(connection, dataset, settings, reviewer)
-    return 0 if part.assigned is None else part.left  # a plan may give this person nothing
+    return 0 if part.assigned is None else part.left + part.skipped  # a plan may give them nothing

@@ -273,7 +273,7 @@ def test_with_a_plan_an_item_of_others_is_like_one_that_does_not_exist(
     store.change_settings("planned", lambda now: now.model_copy(update=plan))
 
     def place(reviewer: str, entry: str | None = None) -> ReviewQueue:
-        rules = {"unfinished": True, "reserve": True, "max_annotators": 0}
+        rules = {"unfinished": True, "reserve": True}
         share = store.settings("planned").share_of(reviewer)
         query = QueueQuery(reviewer=reviewer, listed=True, share=share, **rules)  # type: ignore[arg-type]
         return ReviewQueue("planned", query, entry)

@@ -74,9 +74,7 @@ def test_what_somebody_who_left_has_not_finished_goes_to_others_and_no_item_beyo
 
     def offered(person: str) -> list[str]:
         share = store.settings("d").share_of(person)
-        query = QueueQuery(
-            reviewer=person, unfinished=True, max_annotators=1, reserve=True, share=share
-        )
+        query = QueueQuery(reviewer=person, unfinished=True, reserve=True, share=share)
         return [row.item_id for row in paging.page(store, "d", query).rows] if share else []
 
     before = {person: offered(person) for person in people}

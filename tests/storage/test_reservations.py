@@ -44,15 +44,20 @@ Say = Callable[..., Annotation]
 
 @pytest.fixture
 def planned(store: Store, record: MakeRecord, said: Say) -> Store:
-    """Three items; Zoe has finished the first, and skipped the second."""
+    """Three items for two people each; Zoe has finished the first, and skipped the second."""
     zoe, status = said("Zoe", kind=AnnotatorKind.PERSON), Status.SKIPPED
     skipped = zoe.model_copy(update={"status": status})
     store.import_records("d", [record("a", zoe), record("b", skipped), record("c")])
+    _plan(store, 2)
     return store
 
 
-def _queue(reviewer: str, people: int = 2) -> QueueQuery:
-    return QueueQuery(reviewer=reviewer, max_annotators=people - 1, unfinished=True, reserve=True)
+def _plan(store: Store, overlap: int) -> None:
+    store.change_settings("d", lambda now: now.model_copy(update={"overlap": overlap}))
+
+
+def _queue(reviewer: str) -> QueueQuery:
+    return QueueQuery(reviewer=reviewer, unfinished=True, reserve=True)
 
 
 def _offered(store: Store, reviewer: str) -> list[str]:
@@ -102,6 +107,7 @@ def test_a_reservation_counts_until_its_holder_has_decided(planned: Store) -> No
 def test_a_reservation_ends_by_itself_unless_its_holder_writes(
     settings: Settings, planned: Store, passed: int
 ) -> None:
+    _plan(planned, 1)
     for item in ("b", "c"):
         assert not plans.reserve(planned, "d", item, "Ada", people=1)
     database = Database(settings.database_url)
@@ -109,7 +115,7 @@ def test_a_reservation_ends_by_itself_unless_its_holder_writes(
         connection.execute(text(f"UPDATE reservations SET until = until - {passed}"))
     database.close()
     _write(planned, "c", "Ada", CommentSpan(text="reading"))
-    query = _queue("Ben", people=1)
+    query = _queue("Ben")
     assert [row.item_id for row in paging.page(planned, "d", query).rows] == ["b"]
     assert not plans.reserve(planned, "d", "b", "Ben", people=1)
     planned.delete_dataset("d")
@@ -149,6 +155,7 @@ def test_a_queue_has_what_is_assigned_to_its_reviewer(planned: Store) -> None:
 
 def test_totals_of_a_plan_are_what_it_assigns_to_each_person(planned: Store) -> None:
     """Ada, Ben and Zoe get two of three items each; Zoe has done one of hers and skipped one."""
+    _plan(planned, 0)
     assert plans.plan(planned, "d") is None
     people = ("Ada", "Ben", "Zoe")
     plan = {"overlap": 2, "assigned_to": people}
@@ -178,7 +185,7 @@ def test_totals_of_a_plan_are_what_it_assigns_to_each_person(planned: Store) -> 
 
 
 def test_totals_of_a_plan_without_names_are_what_still_needs_a_person(planned: Store) -> None:
-    planned.change_settings("d", lambda now: now.model_copy(update={"overlap": 1}))
+    _plan(planned, 1)
     found = plans.plan(planned, "d")
     assert found is not None
     assert (found.needed, found.done) == (3, 1)
@@ -199,9 +206,9 @@ def test_totals_of_a_plan_without_names_are_what_still_needs_a_person(planned: S
 
 
 def test_what_enough_others_finished_is_not_left_to_who_has_only_begun_it(planned: Store) -> None:
-    planned.change_settings("d", lambda now: now.model_copy(update={"overlap": 1}))
+    _plan(planned, 1)
     drawing.draw(planned, "d", "Ben")
-    query = replace(_queue("Ben", 1), listed=True)
+    query = replace(_queue("Ben"), listed=True)
     assert first_item(planned, "d", query) == "b"
     for operation in (FinishItem(), SetStatus(status=Status.NOT_ANNOTATED)):
         _write(planned, "b", "Ben", operation)
@@ -324,7 +331,7 @@ def test_marks_of_people_whom_no_plan_names_finish_nothing_for_those_it_names(
     for person in ("Ada", "Ben", "Cleo"):
         drawing.draw(store, "d", person)
         share = store.settings("d").share_of(person)
-        query = replace(_queue(person, 1), listed=True, share=share)
+        query = replace(_queue(person), listed=True, share=share)
         n_left = progress(store, "d", person).left
         assert n_left == len(paging.page(store, "d", query).rows)
         assert n_left + (person == "Ada") == 2

@@ -127,6 +127,8 @@ class RandomWork:
             ]
             records.append(Record(item=item, annotations=tuple(said)))
         self.store.import_records("d", records)
+        rules = {"overlap": 3, "always_blind": False}
+        self.store.change_settings("d", lambda now: now.model_copy(update=rules))
 
     def _detect(self) -> None:
         """Write anew what a detector says of some items, and of others for the first time."""
@@ -299,8 +301,6 @@ class PlainQueue:
             "unplaced": True,
         }
         fields = {name: value for name, value in choices.items() if chance.random() < 0.12}
-        if {"min_annotators", "max_annotators"} & fields.keys():
-            fields["reserve"] = chance.random() < 0.7
         if "detector" in fields and chance.random() < 0.5:
             fields["detector_status"] = chance.choice(_STATUSES)
         query = QueueQuery(
@@ -392,7 +392,6 @@ class PlainQueue:
             status=_status(record, query.reviewer),
             max_prob=_highest(record, query),
             disagreement=_disagreement(record, query),
-            n_annotators=_people(record),
             n_passages=len(record.item.passages),
             n_claims=max((len(said.claims) for said in seen), default=0),
             n_judges=len(judges),
@@ -419,15 +418,15 @@ class PlainQueue:
         record = self.records[position]
         own = _status(record, query.reviewer)
         people = _people(record)
-        if query.reserve:
-            holders = self.reserved.get(position, set()) - {query.reviewer}
-            people += sum(not _has_decided(record, name) for name in holders)
+        holders = self.reserved.get(position, set()) - {query.reviewer}
+        held = sum(not _has_decided(record, name) for name in holders)
         most = 99 if query.max_annotators is None else query.max_annotators
         tests = [
             query.lang in {None, record.item.lang},
             query.status in {None, own},
             own is not Status.DONE or not query.unfinished,
             (query.min_annotators or 0) <= people <= most,
+            people + held < 3 or not query.reserve,
             query.share is None or is_of_share(query.share, position),
             self._is_found(record, query),
             self._is_unplaced(record, query) or not query.unplaced,

@@ -1,34 +1,189 @@
-"""A check item counts for no plan: everybody who is given it gets it, however many have had it."""
+"""A list with check items: nothing of them is otherwise than of the others.
+
+Everybody who is given one gets it, however many have had it, so that no item leaves such a list for
+what others do; and all that a queue can ask for is the same of both kinds.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count, pairwise
 from pathlib import Path
 
+import pytest
+
+from spanlab.base.errors import UsageError
 from spanlab.base.settings import Settings
-from spanlab.oplog.operations import FinishItem, SentOperation
-from spanlab.schema import Annotation, AnnotatorKind, CheckRules, Item, Record
+from spanlab.oplog.operations import FinishItem, SentOperation, SetStatus
+from spanlab.review import queue as review
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    CheckRules,
+    Item,
+    QueueQuery,
+    Record,
+    Status,
+)
 from spanlab.storage import Store
-from spanlab.worklists import drawing, plans
+from spanlab.worklists import check_items, drawing, paging, plans
+from spanlab.worklists.sight import sight_of
+
+_GOLD = Annotation(annotator="gold", kind=AnnotatorKind.GOLD)
+_ADA = QueueQuery(reviewer="Ada", listed=True, blind=True, limit=500)
+_NUMBERS = count()
 
 
-def test_a_check_item_that_enough_others_have_finished_is_still_its_persons(tmp_path: Path) -> None:
-    gold = Annotation(annotator="gold", kind=AnnotatorKind.GOLD)
-    known = CheckRules(labels=("gold",), test_items=1, pass_at=0)
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """Sixty items, the first half German, of which every fourth has gold labels."""
     settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
     with Store.open(settings) as store:
-        store.import_records(
-            "d",
-            [
-                Record(item=Item(id="check", answer="one"), annotations=(gold,)),
-                Record(item=Item(id="other", answer="two")),
-            ],
+        items = (
+            Item(id=f"{n:02}", answer="said", lang="de" if n < 30 else "en") for n in range(60)
         )
-        rules = {"overlap": 1, "known": known, "always_blind": True}
-        store.change_settings("d", lambda old: old.model_copy(update=rules))
-        for person in ("Ada", "Ben"):
-            drawing.give_test(store, "d", person, 1, 1)
-        for item in ("check", "other"):
-            store.apply("d", item, "Ada", [SentOperation(f"Ada {item}", 1, 0, FinishItem())])
-        assert plans.reserve(store, "d", "check", "Ben", 1) == ()
-        assert plans.reserve(store, "d", "other", "Ben", 1) == ("Ada",)
-        assert plans.reserve(store, "d", "check", "Cleo", 1) == ("Ada",)  # who was not given it
+        store.import_records(
+            "d", [Record(item=i, annotations=(_GOLD,) * (int(i.id) % 4 == 0)) for i in items]
+        )
+        _set(store, known=CheckRules(labels=("gold",), share=0.2))
+        yield store
+
+
+def _set(store: Store, **rules: object) -> None:
+    store.change_settings("d", lambda old: old.model_copy(update=rules))
+
+
+def _write(
+    store: Store, item: str, person: str, status: Status = Status.DONE, base: int = 0
+) -> None:
+    done = FinishItem() if status is Status.DONE else SetStatus(status=status)
+    write = SentOperation(f"{next(_NUMBERS)}", base + 1, base, done)
+    assert not store.apply("d", item, person, [write]).refused
+
+
+def _listed(store: Store, person: str = "Ada") -> list[str]:
+    drawing.draw(store, "d", person)
+    query = QueueQuery(reviewer=person, listed=True, blind=True, limit=500)
+    return [row.item_id for row in paging.page(store, "d", query).rows]
+
+
+def _checks(store: Store, person: str = "Ada") -> set[str]:
+    return {each.item_id for each in check_items.given_to(store, "d", person).given}
+
+
+def _grow(store: Store, n_items: int, lang: str | None = None) -> list[str]:
+    """Let Ada's list grow by so many items, and decide each."""
+    query = QueueQuery(reviewer="Ada", listed=True, blind=True, reserve=True, lang=lang)
+    grown = list[str]()
+    for _ in range(n_items):
+        item = drawing.draw_next(store, "d", query)
+        assert item is not None
+        grown.append(item)
+        _write(store, item, "Ada")
+    return grown
+
+
+def test_what_others_finish_changes_nothing_of_a_list(store: Store) -> None:
+    _set(store, overlap=1)
+    drawing.draw(store, "d", "Ada")
+    query = QueueQuery(reviewer="Ada", listed=True, blind=True, unfinished=True, reserve=True)
+    while drawing.draw_next(store, "d", query) is not None:
+        pass
+    before, how_far = paging.page(store, "d", query), review.progress(store, "d", "Ada")
+    for item in _listed(store):
+        _write(store, item, "Ben")
+        assert plans.reserve(store, "d", item, "Ada", 1) == ()
+    assert paging.page(store, "d", query) == before
+    assert review.progress(store, "d", "Ada") == how_far
+
+
+def test_a_blind_reviewer_asks_for_nothing_by_how_many_have_finished_it(store: Store) -> None:
+    drawing.draw(store, "d", "Ada")
+    for query in (replace(_ADA, blind=False), replace(_ADA, listed=False)):
+        for asked in (replace(query, min_annotators=1), replace(query, max_annotators=0)):
+            with pytest.raises(UsageError, match="is reviewed blind"):
+                paging.page(store, "d", asked)
+            with pytest.raises(UsageError, match="is reviewed blind"):
+                drawing.draw_next(store, "d", asked)
+    seen = QueueQuery(reviewer="adjudicated", max_annotators=0)
+    assert paging.page(store, "d", seen).rows
+
+
+@pytest.mark.parametrize("plan", [{}, {"overlap": 1}], ids=["all", "what others leave"])
+def test_a_list_is_in_no_order_that_other_items_are_in(store: Store, plan: dict[str, int]) -> None:
+    """In import order what stands among items of another language would be a check item."""
+    _set(store, **plan)
+    names = _grow(store, 25) if plan else _listed(store)
+    for kind in (_checks(store), set(names) - _checks(store)):
+        places = [int(name) for name in names if name in kind]
+        assert places != sorted(places)
+    others = [name for name in names if name not in _checks(store)]
+    assert {name < "30" for name in others[:12]} == {True, False}
+
+
+def test_what_is_next_does_not_depend_on_the_filter_before(store: Store) -> None:
+    """No filter lets check items heap up behind it: those of another language are let go."""
+    _set(store, overlap=1, known=CheckRules(labels=("gold",), share=0.5))
+    english = _grow(store, 10, lang="en")
+    assert {int(name) >= 30 for name in english} == {True}
+    rest = [name in _checks(store) for name in _grow(store, 8)]
+    assert not any(one and after for one, after in pairwise(rest))
+
+
+@pytest.mark.parametrize(
+    "change", [{"overlap": 1}, {"known": CheckRules(labels=("gold",), share=0.3)}]
+)
+def test_what_is_drawn_anew_keeps_its_order(store: Store, change: dict[str, object]) -> None:
+    _set(store, overlap=2, assigned_to=("Ada", "Ben", "Cleo"))
+    before = _listed(store)
+    for name in before[2:9]:
+        _write(store, name, "Ada")
+    _set(store, **change)
+    after = _listed(store)
+    assert after[:7] == before[2:9]
+    kept = set(before[9:]) & set(after)
+    assert [name for name in after if name in kept] == [name for name in before if name in kept]
+    assert bool(_checks(store) & kept)
+
+
+def test_gold_labels_that_come_later_push_no_check_item_out(store: Store) -> None:
+    before, given = _listed(store), _checks(store)
+    store.save_annotations("d", [(f"{n:02}", _GOLD) for n in range(1, 60, 8)])
+    kept = [name for name in before if name in set(_listed(store))]
+    lost = set(before) - set(kept)
+    assert [name for name in _listed(store) if name in before] == kept
+    assert {name for name in lost if name in given} <= given
+    assert len(_checks(store)) <= len(given)
+
+
+def test_who_has_nothing_left_to_do_gets_no_check_items_alone(store: Store) -> None:
+    _set(store, overlap=1, assigned_to=("Ada", "Ben"))
+    names = _listed(store)
+    for name in names[:3]:
+        _write(store, name, "Ada")
+    _set(store, away=("Ada",))
+    assert _listed(store) == names[:3]
+
+
+def test_a_check_item_is_reserved_as_others_are(store: Store) -> None:
+    _set(store, overlap=1)
+    drawing.draw(store, "d", "Ada")
+    query = QueueQuery(reviewer="Ada", listed=True, blind=True, reserve=True)
+    for n_held in range(1, 16):
+        assert drawing.draw_next(store, "d", query) is not None
+        assert plans.n_held(store, "d", "Ada") == n_held
+    assert _checks(store)
+
+
+def test_who_has_skipped_an_item_is_still_blind(store: Store) -> None:
+    """They may take it up again, and would have seen what others marked in it."""
+    _set(store, overlap=1, assigned_to=("Ada", "Ben"))
+    names = _listed(store)
+    for name in names:
+        _write(store, name, "Ada", Status.SKIPPED)
+    assert sight_of(store, "d", "Ada").blind
+    for name in names:
+        assert sight_of(store, "d", "Ada").blind
+        _write(store, name, "Ada", base=1)
+    assert not sight_of(store, "d", "Ada").blind

@@ -159,7 +159,7 @@ def test_a_plan_offers_what_too_few_have_done_and_the_reviewer_has_not(desk: Sit
     expect(how_far).to_have_text("1 of 3 done, 1 done by others")
     finished = here.page.locator(".sl-finished")
     expect(finished).to_be_hidden()
-    plan = QueueQuery(reviewer=REVIEWER, max_annotators=1, unfinished=True)
+    plan = QueueQuery(reviewer=REVIEWER, unfinished=True, reserve=True)
     assert [row.item_id for row in paging.page(here.store, here.dataset, plan).rows] == ["last"]
 
     hers = {"overlap": 1, "assigned_to": (REVIEWER, "Ben", "Cleo")}

@@ -271,7 +271,7 @@ def test_an_upgrade_finds_the_datasets_of_the_json_api_by_their_whole_names(
         assert api_jobs.find(store, limit=9) == [StoredJob(job, f"api-{job}", 8)]
 
 
-def test_lists_of_before_keep_their_order_and_get_secrets_and_twins(
+def test_lists_of_before_keep_their_order_and_get_secrets(
     empty: Settings, record: MakeRecord, said: Say
 ) -> None:
     """A database of revision 0024 is one of today without a table and some columns."""
@@ -280,7 +280,6 @@ def test_lists_of_before_keep_their_order_and_get_secrets_and_twins(
     query = QueueQuery(reviewer="Ada", listed=True, limit=1000)
     columns = [("queues", "secret"), ("queue_items", "twin"), ("queue_values", "turn")]
     columns.append(("queue_values", "unanimous"))
-    twins = text("SELECT position, twin FROM queue_items ORDER BY place")
 
     with Store.open(empty) as store:
         store.import_records("d", [record(n, *([gold] if n[0] == "k" else [])) for n in names])
@@ -296,7 +295,6 @@ def test_lists_of_before_keep_their_order_and_get_secrets_and_twins(
         drawing.draw(store, "d", "Ada")
         before, part = paging.page(store, "d", query).rows, plans.plan(store, "d")
         with store.database.writing() as connection:
-            had = connection.execute(twins).all()
             _tell_given_apart(connection)
             for table, column in columns:
                 connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
@@ -307,10 +305,8 @@ def test_lists_of_before_keep_their_order_and_get_secrets_and_twins(
         assert paging.page(store, "d", query).rows == before
         assert plans.plan(store, "d") == part
         with store.database.reading() as connection:
-            assert connection.execute(twins).all() == had
             (secret,) = connection.execute(text("SELECT secret FROM queues")).scalars()
             assert len(secret) == 32
-    assert any(twin is not None for _, twin in had)
 
 
 def test_what_people_agree_on_is_found_in_a_database_of_before(

@@ -69,7 +69,6 @@ def test_nothing_in_a_frame_tells_a_known_item_from_others(bridges: Store) -> No
     query = QueueQuery(
         reviewer="Ada",
         unfinished=True,
-        max_annotators=0,
         reserve=True,
         share=bridges.settings("d").share_of("Ada"),
         listed=True,

@@ -92,7 +92,7 @@ class _Campaign:
         settings = self.store.settings(self.name)
         share, plan = settings.share_of(person), dict[str, Any]()
         if settings.overlap and (share is not None or not settings.assigned_to):
-            plan = {"unfinished": True, "max_annotators": settings.overlap - 1, "reserve": True}
+            plan = {"unfinished": True, "reserve": True}
         plan |= {"share": share, "listed": settings.has_lists, "sample": sample}
         query = QueueQuery(**plan, reviewer=person, blind=True)
         prepare_queue(self.store, self.name, person, sample)
