@@ -236,7 +236,7 @@ def _draw_checks(summary: DatasetSummary) -> None:
         summary.settings.known is not None,
         key=f"known-{summary.name}",
         help="Items with gold labels, shown unmarked in everybody's queue, which show how well "
-        "people mark. They are not part of the plan.",
+        "people mark. Queues are then in random order. They are not part of the plan.",
     )
     known = _ask_checks(summary) if used else None
     if used and not summary.settings.is_blind:
