@@ -47,14 +47,9 @@ def _draw_guidelines() -> None:
         is_lead = common.store().may(Permission.MANAGE, summary.name)
         what_to_do = "Write them on the Campaign page." if is_lead else "Ask its lead."
         st.info(f"This dataset has no guidelines. {what_to_do}")
-        if is_lead:
-            common.link(
-                "campaign", "Go to Campaign", icon=":material/groups:", dataset=summary.name
-            )
         return
     st.caption(f"Version {len(texts)}")
-    with st.container(border=True):
-        st.markdown(texts[-1])
+    st.markdown(texts[-1])
 
 
 _TOPIC = "topic"  # the query parameter of deep links

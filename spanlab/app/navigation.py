@@ -121,8 +121,7 @@ def _refuse(page: doors.Page) -> st.Page:
         st.title(page.title, anchor=False)
         st.info(f"This page is for {whom}. Ask a lead for the role.", icon=":material/lock:")
 
-    name = page.title.lower()
-    return st.Page(say, title=page.title, url_path=name, visibility="hidden")
+    return st.Page(say, title=page.title, url_path=page.title.lower(), visibility="hidden")
 
 
 if __name__ == "__main__":

@@ -89,10 +89,6 @@ def _open_or_close() -> None:
 
 
 def _first_steps() -> None:
-    st.markdown(
-        "spanlab helps you find the parts of LLM answers that nothing supports. A dataset holds "
-        "such answers with their questions and evidence, and what people and detectors marked."
-    )
     with st.container(horizontal=True, vertical_alignment="center"):
         about = "Questions and answers in 14 languages, with a detector and three annotators."
         st.markdown(f"**Look around first.** {about}", width="stretch")

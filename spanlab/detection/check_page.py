@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any, Final
 
 import streamlit as st
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from spanlab.detection.checking import (
     MOST,
@@ -23,7 +21,7 @@ from spanlab.detection.request import RunOptions
 from spanlab.formats.server_files import is_local
 from spanlab.output.figures import counted
 from spanlab.output.marked_text import fragment_html, quote_html
-from spanlab.schema import Item, Passage, Permission, Span
+from spanlab.schema import Item, Permission, Span
 from spanlab.text.labels import hard_of, is_marked
 from spanlab.ui.common import (
     datasets_with,
@@ -86,38 +84,34 @@ def page() -> None:
             max_upload_size=MOST >> 20,
             label_visibility="collapsed",
         )
+    fill = st.session_state.update
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Check",
             type="primary",
             icon=":material/fact_check:",
             shortcut="Mod+Enter",
-            on_click=_want_check,
+            on_click=fill,
+            args=({_WANTED: True},),
         )
-        fill = st.session_state.update
         st.button("Fill in an example", type="tertiary", on_click=fill, args=(_EXAMPLE,))
     filled = {"detectors": (detector,)} | _ask_model(detector)
     # What is typed meanwhile ends this run: the next one checks what is there then.
     if st.session_state.get(_WANTED):
         st.session_state.pop(_CHECKED, None)
         with errors_shown("Nothing was checked."), st.spinner("Checking …"):
-            passages = [*typed_passages(typed), *_uploaded(files)]
-            item = answer_item(answer, passages)
+            uploaded = (file_passage(file.name, file.getvalue()) for file in files)
+            item = answer_item(answer, [*typed_passages(typed), *uploaded])
             st.session_state[_CHECKED] = check_answer(
                 item, RunOptions.checked(filled), actor=store().actor
             )
             st.session_state.pop(_KEPT, None)
         st.session_state[_WANTED] = False
-    checked: CheckedAnswer | None = st.session_state.get(_CHECKED)
-    if checked is not None:
+    if checked := st.session_state.get(_CHECKED):
         _show(checked)
     page_link(
         "datasets", "Many answers? Import files, or look at the samples", icon=":material/database:"
     )
-
-
-def _want_check() -> None:
-    st.session_state[_WANTED] = True
 
 
 def _fill_from_link() -> None:
@@ -154,11 +148,6 @@ def _ask_model(detector: str) -> dict[str, Any]:
         return {}
     with st.container(width=620):
         return ask_model([detector])
-
-
-def _uploaded(files: Sequence[UploadedFile]) -> Iterator[Passage]:
-    for file in files:
-        yield file_passage(file.name, file.getvalue())
 
 
 def _show(checked: CheckedAnswer) -> None:

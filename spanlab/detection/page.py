@@ -40,7 +40,6 @@ from spanlab.ui.common import (
     store,
     title,
 )
-from spanlab.ui.counts import counts_in_words
 from spanlab.ui.messages import errors_shown, show_news
 from spanlab.ui.session import pressed
 
@@ -57,7 +56,6 @@ def page() -> None:
         return
     summary = choose_dataset(summaries, place)
     show_news()
-    st.caption(plain(_describe_progress(summary)))
     latest = latest_job("detect", summary.name, summaries.values())
     # What was started here is beside its button; earlier jobs are what people come to see.
     started = latest if latest is not None and is_started_here(latest.id) else None
@@ -84,17 +82,6 @@ def _ask_only_item(summary: DatasetSummary) -> str | None:
         "that were added by hand.",
     )
     return item if only else None
-
-
-def _describe_progress(summary: DatasetSummary) -> str:
-    detectors = [
-        annotator for annotator in summary.annotators if annotator.kind in {"detector", "vote"}
-    ]
-    parts = [
-        f"{annotator.name}: {counts_in_words(annotator, summary.n_items)}"
-        for annotator in detectors
-    ]
-    return ";  ".join([counted(summary.n_items, "item"), *parts])
 
 
 def _draw_latest_job(view: JobView, dataset: str) -> None:

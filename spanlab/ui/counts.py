@@ -120,7 +120,7 @@ def _make_bar(
         else None
     )
     if person is None:
-        words = counts_in_words(annotator, summary.n_items)
+        words = _counts_in_words(annotator, summary.n_items)
         return _Bar(annotator, annotator.counts, summary.n_items, words)
     total = person.assigned
     if total is None:
@@ -145,7 +145,7 @@ def _fold_rows(kind: AnnotatorKind, bars: Sequence[_Bar], rows: Sequence[str]) -
     )
 
 
-def counts_in_words(annotator: AnnotatorSummary, n_items: int) -> str:
+def _counts_in_words(annotator: AnnotatorSummary, n_items: int) -> str:
     """Say how many items are in each state, such as "52 of 56 done · 1 failed · 1 draft"."""
     counts, drafts = annotator.counts, annotator.drafts
     untouched = counts.get(Status.NOT_ANNOTATED, 0) - drafts

@@ -91,10 +91,9 @@ def in_page_words(text: str) -> str:
         option = options.get(flag)
         label = option.label if option else flag.strip("-").replace("-", " ").capitalize()
         titles = (option and option.titles) or {}
-        if value in titles:
-            return f"“{label}: {titles[value]}”"
-        chosen = f": {titles['true']}" if "true" in titles else ""
-        return f"“{label}{chosen}”{value and f' {value}'}"
+        choice = titles.get(value) or titles.get("true")
+        rest = f" {value}" if value and value not in titles else ""
+        return f"“{label}{f': {choice}' if choice else ''}”{rest}"
 
     return _OPTION.sub(box_of, _FLAG.sub("", text))
 

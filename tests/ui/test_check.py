@@ -8,7 +8,8 @@ import pytest
 from pdf_files import pdf
 from streamlit.testing.v1 import AppTest
 
-from spanlab.schema import Status
+from spanlab.detection.checking import answer_item
+from spanlab.schema import Passage, Status
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, say_fields
 
@@ -115,3 +116,11 @@ def test_a_link_fills_the_boxes_in_on_this_machine_alone(
     app = open_page("check", answer=WRONG)
     assert [box.value for box in app.text_area] == ["", ""]
     assert "only where spanlab runs on your own machine" in shown(app)
+
+
+@pytest.mark.parametrize(
+    ("answer", "passage", "lang"),
+    [("Il fait 330 m.", "", "fr"), ("330 m", "Il fait 330 m.", "fr"), ("330 m", "", "und")],
+)
+def test_a_language_is_told_from_little_text(answer: str, passage: str, lang: str) -> None:
+    assert answer_item(answer, [Passage(text=passage)]).lang == lang

@@ -25,6 +25,7 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.storage import Store
+from spanlab.ui.counts import counts_html
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "Marie Curie was born in Paris."
@@ -111,6 +112,19 @@ def test_missing_annotations_are_counted_beforehand(open_page: OpenPage, mine: S
     """What each annotator still lacks is known before the export."""
     app = open_page("export")
     assert "2 of 3 not finished by Ann yet" in "".join(text.value for text in app.markdown)
+
+
+def test_what_is_begun_is_a_draft(store: Store) -> None:
+    begun = Annotation(annotator="Bo", kind=AnnotatorKind.PERSON, status=Status.NOT_ANNOTATED)
+    items = [Item(id=name, answer="text") for name in ("one", "two")]
+    store.import_records(
+        "drafts", [Record(item=items[0], annotations=(begun,)), Record(item=items[1])]
+    )
+    (summary,) = store.datasets()
+    assert summary.annotators[0].drafts == 1
+    assert "0 of 2 done <span class='rest'>· 1 draft · 1 not annotated" in counts_html(
+        summary, summary.annotators
+    )
 
 
 @pytest.mark.parametrize(

@@ -61,8 +61,13 @@ def test_an_empty_app_judges_an_answer_in_seconds_and_review_goes_on_with_it(
         here.settle()
         (span,) = store.review("checked", "answer-1", "reviewer").state.spans.values()
         assert span.text == "1925"
+        assert store.record("checked", "answer-1").item.lang == "en"
     page.get_by_role("link", name="Check", exact=True).click()
     expect(page.get_by_role("textbox", name="Answer")).to_have_value(ANSWER)
+    expect(page.locator("mark")).to_have_text("1925")
+    expect(page.get_by_role("button", name="Keep and review")).to_have_count(0)  # it is kept
+    page.get_by_role("button", name="Check").hover()
+    assert complaints(page) == []
     page.goto(empty.url())  # a new session, in an app that is not empty any more
     here.wait_for()
 

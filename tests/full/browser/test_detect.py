@@ -103,7 +103,6 @@ def test_from_choosing_detectors_to_the_trace_of_what_they_found(
 
     # It goes on by itself to the end, and says what failed, and why.
     expect(page.get_by_text("4 of 4 items · 1 failed").first).to_be_in_viewport()
-    expect(page.get_by_text("ucsc-revise: 3 of 4 done · 1 failed").first).to_be_visible()
     expect(page.get_by_text("credits exhausted").first).to_be_visible()
     again = page.get_by_role("button", name="Retry")
     expect(again).to_have_count(1)

@@ -129,6 +129,7 @@ def test_an_annotator_gets_no_other_page_or_dataset_by_its_address(
         anna.goto(server.url(dataset="ours").replace("/?", f"/{place}?"))
         anna.get_by_text("Help").first.wait_for()
         idle(anna)
+        anna.get_by_text("This page is for").wait_for()
         shown = anna.content()
         assert SECRET not in shown, place
         assert "stDownloadButton" not in shown, place

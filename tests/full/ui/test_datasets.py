@@ -69,7 +69,7 @@ def names(store: Store) -> list[str]:
 
 def test_an_empty_database_is_explained_and_offers_the_samples(open_page: OpenPage) -> None:
     app = open_page("datasets")
-    assert "A dataset holds" in everything(app)
+    assert "Look around first" in everything(app)
     assert app.button(key="load-samples").label == "Load the sample dataset"
 
 
