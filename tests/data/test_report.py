@@ -6,12 +6,10 @@ import re
 from collections.abc import Callable
 from html import unescape
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from spanlab.base.settings import Settings
 from spanlab.data.export_choice import ExportChoice
 from spanlab.data.exporting import export_dataset
 from spanlab.measure.sample import plan_measurement
@@ -33,15 +31,13 @@ ANSWER = "0123456789"
 
 
 @pytest.fixture
-def report(tmp_path: Path) -> Callable[..., str]:
+def report(store: Store) -> Callable[..., str]:
     """Store records and return the text of their report, as it is read."""
 
     def write(*records: Record, **choice: Any) -> str:
         stream = BytesIO()
-        settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
-        with Store.open(settings) as store:
-            store.import_records("d", records)
-            export_dataset(store, "d", stream, ExportChoice(format="report", **choice))
+        store.import_records("d", records)
+        export_dataset(store, "d", stream, ExportChoice(format="report", **choice))
         return _read(stream)
 
     return write
@@ -148,7 +144,7 @@ def test_adjudicated_labels_count_in_place_of_people_s_and_scores_are_against_th
     assert "adjudicated by lead 1" in text
 
 
-def test_a_report_tells_guidelines_evidence_and_the_measured_rate(tmp_path: Path) -> None:
+def test_a_report_tells_guidelines_evidence_and_the_measured_rate(store: Store) -> None:
     quote = Evidence(start=0, end=3, text="Its", passage=0, stance="refutes")
     people = (AnnotatorKind.PERSON, AnnotatorKind.DETECTOR)
     spans = (Span.of(ANSWER, 0, 4), Span.of(ANSWER, 0, 4, prob=0.8, evidence=(quote,)))
@@ -157,19 +153,14 @@ def test_a_report_tells_guidelines_evidence_and_the_measured_rate(tmp_path: Path
         for name, kind, span in zip(("ann", "one"), people, spans, strict=True)
     )
     item = Item(id="q", lang="en", answer=ANSWER, passages=(Passage(text="Its", title="Page"),))
-    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
     stream = BytesIO()
-    with Store.open(settings) as store:
-        store.import_records(
-            "d",
-            [
-                Record(item=item.model_copy(update={"id": f"q{n}"}), annotations=said)
-                for n in range(3)
-            ],
-        )
-        plan_measurement(store, "d", MeasurementPlan(annotator="one"))
-        store.change_settings("d", lambda old: old.with_guidelines("Mark what is false."))
-        export_dataset(store, "d", stream, ExportChoice(format="report"))
+    store.import_records(
+        "d",
+        [Record(item=item.model_copy(update={"id": f"q{n}"}), annotations=said) for n in range(3)],
+    )
+    plan_measurement(store, "d", MeasurementPlan(annotator="one"))
+    store.change_settings("d", lambda old: old.with_guidelines("Mark what is false."))
+    export_dataset(store, "d", stream, ExportChoice(format="report"))
     text = _read(stream)
     assert "from 3 reviews of 3 items, with the marks of the detector one." in text
     assert "Guidelines (version 1) Mark what is false." in text
@@ -177,7 +168,9 @@ def test_a_report_tells_guidelines_evidence_and_the_measured_rate(tmp_path: Path
     assert "The 3 worst examples" in text
 
 
-def test_the_worst_examples_begin_with_those_that_evidence_refutes(tmp_path: Path) -> None:
+def test_the_worst_examples_begin_with_those_that_evidence_refutes(
+    report: Callable[..., str],
+) -> None:
     """A passage that is merely the closest is no evidence against an answer."""
 
     def judged(name: str, end: int, stance: Stance) -> Record:
@@ -187,12 +180,8 @@ def test_the_worst_examples_begin_with_those_that_evidence_refutes(tmp_path: Pat
         ann = Annotation(annotator="ann", kind=AnnotatorKind.PERSON, spans=(span,))
         return Record(item=item, annotations=(ann,))
 
-    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
-    stream = BytesIO()
-    with Store.open(settings) as store:
-        store.import_records("d", [judged("near", 9, "closest"), judged("refuted", 4, "refutes")])
-        export_dataset(store, "d", stream, ExportChoice(format="report"))
-    examples = _read(stream).partition("The 2 worst examples")[2]
+    text = report(judged("near", 9, "closest"), judged("refuted", 4, "refutes"))
+    examples = text.partition("The 2 worst examples")[2]
     assert examples.index("refuted ·") < examples.index("near ·")
 
 

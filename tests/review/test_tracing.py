@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from spanlab.base.settings import Settings
 from spanlab.review.traces import traced_annotation
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Evidence, Item, Passage, Record, Span
 from spanlab.storage import Store
 
 
-def test_a_trace_comes_with_the_evidence_of_its_spans_and_claims_once(tmp_path: Path) -> None:
+def test_a_trace_comes_with_the_evidence_of_its_spans_and_claims_once(store: Store) -> None:
     quote = Evidence(passage=0, start=0, end=4, text="Oslo", stance="refutes")
     item = Item(id="a", answer="Bergen", passages=(Passage(text="Oslo"),))
     span = Span.of(item.answer, 0, 6, evidence=(quote,))
@@ -20,11 +17,9 @@ def test_a_trace_comes_with_the_evidence_of_its_spans_and_claims_once(tmp_path: 
         spans=(span,),
         claims=(Claim(text="Bergen", evidence=(quote,)),),
     )
-    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
-    with Store.open(settings) as store:
-        store.import_records("set", [Record(item=item, annotations=(annotation,))])
-        found = traced_annotation(store, "set", "a", "d")
-        assert found is not None
-        assert found.evidence() == (quote,)
-        assert traced_annotation(store, "set", "a", "nobody") is None
-        assert traced_annotation(store, "set", "gone", "d") is None
+    store.import_records("set", [Record(item=item, annotations=(annotation,))])
+    found = traced_annotation(store, "set", "a", "d")
+    assert found is not None
+    assert found.evidence() == (quote,)
+    assert traced_annotation(store, "set", "a", "nobody") is None
+    assert traced_annotation(store, "set", "gone", "d") is None
