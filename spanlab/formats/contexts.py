@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import BinaryIO, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -20,13 +20,6 @@ from spanlab.schema import Passage, Record
 
 SUFFIX = ".context.txt"
 _NAMED = 5  # so many ids without a context are named
-
-
-class ContextSource(Protocol):
-    """A source of passages, which are looked up by item id."""
-
-    def passages(self, item_id: str) -> tuple[Passage, ...]:
-        """Return the passages of an item; empty when there are none."""
 
 
 class ContextFiles:
@@ -43,7 +36,7 @@ class ContextFiles:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._source: ContextSource = _Directory(path) if path.is_dir() else _ContextLines(path)
+        self._source = _Directory(path) if path.is_dir() else _ContextLines(path)
         self._without: list[str] = []
         self._n_without = 0
         self._n = 0

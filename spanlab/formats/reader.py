@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Annotated, Any, BinaryIO, ClassVar, Final, NamedTuple, TypeGuard
 
 from pydantic import (
@@ -30,7 +31,10 @@ from spanlab.doors import Export
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.vocabulary import named_by, words_in
+from spanlab.output.figures import counted, named_ids
 from spanlab.schema import UNDETERMINED, DatasetSettings, Item, Passage, Record
+
+_NAMED: Final = 5  # so many ids are named in a remark
 
 
 class FormatReader(ABC):
@@ -64,6 +68,7 @@ class FormatReader(ABC):
         self._file = file
         self._options = options
         self._own = self.own_options.of(None, **options.own)
+        self._counts: dict[tuple[str, str], list[str]] = {}  # what is said → the names it is of
 
     @classmethod
     def owns(cls, file: InputFile) -> bool:
@@ -104,12 +109,31 @@ class FormatReader(ABC):
 
     def finish(self) -> None:
         """Say what was read otherwise than it stands, once the file is read."""
-        for remark in filter(None, self._remarks()):
+        for remark in filter(None, chain(self._remarks(), self._counted())):
             self._options.on_warning(f"{self._file.name}: {remark}")
 
     def _remarks(self) -> Iterator[str]:
         """Yield what to say of the file; nothing is said of most."""
         return iter(())
+
+    def _counted(self) -> Iterator[str]:
+        for (what, said), names in self._counts.items():
+            named = named_ids(list(dict.fromkeys(filter(None, names))), _NAMED)
+            told = said.replace("{n}", counted(len(names), what))
+            yield f"{told}: {named}" if named else told
+
+    def count(self, what: str, said: str, *names: str, n: int | None = None) -> None:
+        """Have a remark said once the file is read, with more for each call.
+
+        Args:
+            what: one of what is counted.
+            said: what is said of all, with {n} for "3 items".
+            names: which they are, "" for one without a name.
+            n: how many they are, where they have no names.
+        """
+        found = [""] * n if n is not None else names
+        if found:
+            self._counts.setdefault((what, said), []).extend(found)
 
     @property
     def fields(self) -> Mapping[str, str]:

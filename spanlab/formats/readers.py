@@ -22,7 +22,7 @@ from spanlab.formats.reader import FormatReader, NoAnswer
 from spanlab.formats.reasoning import ReasoningAside
 from spanlab.formats.recipes import PARTS, as_toml
 from spanlab.formats.registry import formats, options_of, reader_of
-from spanlab.output.figures import counted, named_ids
+from spanlab.output.figures import counted
 from spanlab.schema import Record
 
 
@@ -167,7 +167,7 @@ def _records(
     reader: FormatReader, file: InputFile, options: ReadOptions, contexts: ContextFiles | None
 ) -> Generator[PlacedRecord, None, None]:
     report, failed = FieldReport(), _FailedCalls()
-    reasoning, verdicts = ReasoningAside(), _VerdictRemarks()
+    reasoning = ReasoningAside()
     try:
         for row in reader.rows():
             try:
@@ -183,13 +183,13 @@ def _records(
                 continue
             report.add(row, record, reader)
             failed.n_read += 1
-            verdicts.add(record, row)
+            _look_at(record, row, reader)
             yield PlacedRecord(record, row.line, row.unit)
     finally:
         if fields := report.fields(reader.sources):
             options.on_fields(file.name, {**reader.around, **fields})
     reader.finish()
-    for remark in chain(reasoning.remarks(), failed.remarks(), verdicts.remarks()):
+    for remark in chain(reasoning.remarks(), failed.remarks()):
         options.on_warning(f"{file.name}: {remark}")
     if contexts is not None:
         contexts.finish(options.on_warning)
@@ -216,41 +216,30 @@ def _leave_out(
 _LOST: Final = "\ufffd"  # what stands for a character that could not be read
 
 
-class _VerdictRemarks:
-    """The records of a file whose verdicts on the whole answer people should look at."""
+_CONTRADICTING: Final = (
+    "an annotation calls the answer right and marks a part of it, both are kept and the marks count"
+)
+_LABELLED: Final = (
+    "{n} with a claim that an earlier version made of a whole-answer label, which counts as no "
+    "answer; after the import `spanlab annotators verdicts DATASET ANNOTATOR` makes verdicts of "
+    "them"
+)
+_UNREADABLE: Final = (
+    f"{{n}} with {_LOST}, which stands for a character that was lost: half of an emoji, or a "
+    "letter of another encoding"
+)
 
-    def __init__(self) -> None:
-        self._contradicting: list[str] = []
-        self._n_claims = 0  # made of whole-answer labels
-        self._n_lost = 0  # items with a character that could not be read
 
-    def add(self, record: Record, row: FileRow) -> None:
-        """Look at a record."""
-        if any(annotation.contradicts_itself for annotation in record.annotations):
-            self._contradicting.append(f"{row.unit} {row.line:,}")
-        self._n_claims += any(one.is_claim_of_whole(record.item) for one in record.annotations)
-        item = record.item
-        texts = (item.answer, item.question, *(passage.text for passage in item.passages))
-        self._n_lost += any(_LOST in text for text in texts)
-
-    def remarks(self) -> Iterator[str]:
-        """Yield what people should look at, with how many there are."""
-        if self._n_lost:
-            yield (
-                f"{counted(self._n_lost, 'item')} with {_LOST}, which stands for a character that "
-                "was lost: half of an emoji, or a letter of another encoding"
-            )
-        if self._contradicting:
-            yield (
-                "an annotation calls the answer right and marks a part of it, both are kept and "
-                f"the marks count: {named_ids(self._contradicting)}"
-            )
-        if self._n_claims:
-            yield (
-                f"{counted(self._n_claims, 'answer')} with a claim that an earlier version made of "
-                "a whole-answer label, which counts as no answer; after the import "
-                "`spanlab annotators verdicts DATASET ANNOTATOR` makes verdicts of them"
-            )
+def _look_at(record: Record, row: FileRow, reader: FormatReader) -> None:
+    """Count a record that people should look at."""
+    item = record.item
+    if any(annotation.contradicts_itself for annotation in record.annotations):
+        reader.count("record", _CONTRADICTING, f"{row.unit} {row.line:,}")
+    if any(one.is_claim_of_whole(item) for one in record.annotations):
+        reader.count("answer", _LABELLED, n=1)
+    texts = (item.answer, item.question, *(passage.text for passage in item.passages))
+    if any(_LOST in text for text in texts):
+        reader.count("item", _UNREADABLE, n=1)
 
 
 class _FailedCalls:

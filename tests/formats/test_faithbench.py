@@ -84,7 +84,7 @@ def test_a_sample_is_read_with_each_persons_marks(tmp_path: Path) -> None:
     ]
     assert bare.annotations == ()
     assert len(said) == 1
-    assert "1 samples have no annotation" in said[0]
+    assert "1 sample without annotation" in said[0]
 
 
 def test_a_remark_on_the_whole_summary_is_kept(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_evidence_that_is_not_where_it_says_is_left_out_and_said(tmp_path: Path)
     path = batch(tmp_path, mark("eva-1", "1860", source_span="1850", source_start=0, source_end=4))
     record, _ = read(path, ReadOptions(on_warning=said.append))
     assert record.annotations[0].spans[0].evidence == ()
-    assert any("1 quotes of a source are not where" in message for message in said)
+    assert any("1 quote of a source not where" in message for message in said)
 
 
 def test_two_people_of_one_name_stay_two(tmp_path: Path) -> None:

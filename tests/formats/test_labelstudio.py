@@ -134,7 +134,7 @@ def test_people_models_states_and_scores(tmp_path: Path) -> None:
             "meta": {"batch": 1},
         },
     )
-    with pytest.warns(UserWarning, match="annotations of a task by the same .* own: 3 2"):
+    with pytest.warns(UserWarning, match="an annotator who has one there, kept .* own: 3 2"):
         (record,) = read(path)
     assert record.item.id == "task-12"
     assert record.item.question == "How large?"

@@ -105,7 +105,7 @@ def test_a_process_that_no_item_came_from_is_remarked_on(tmp_path: Path) -> None
     lines = [*LINES[:6], {"id": "x", "answer": "y"}]
     path = write_lines(tmp_path / "one.jsonl", lines)
     assert len(list(read(path, ReadOptions(on_warning=said.append)))) == 1
-    assert said == ["no item came from the process 'index': it is left out"]
+    assert said == [f"{path}: no item came from the process 'index': it is left out"]
 
 
 def test_processes_that_memory_should_not_hold_are_refused_by_line(

@@ -41,7 +41,7 @@ def test_a_second_annotation_and_a_ground_truth_are_said(tmp_path: Path) -> None
     ]
     records, remarks = _read(tmp_path, {"id": 1, "data": {"answer": ANSWER}, "annotations": said})
     assert _marks(records[0]) == {"1": ["1925"], "1 2": [], "gold": []}
-    assert "further annotations of a task by the same annotator" in remarks
+    assert "1 annotation of tasks by an annotator who has one there" in remarks
     assert "names of their own: 1 2" in remarks
     assert "1 annotation marked as ground truth became gold labels" in remarks
 

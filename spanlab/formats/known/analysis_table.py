@@ -253,15 +253,8 @@ def table_rows(record: Record) -> Iterator[dict[str, Any]]:
 
 
 def _span(span: Span) -> dict[str, Any]:
-    return {
-        "start": span.start,
-        "end": span.end,
-        "text": span.text,
-        "prob": span.prob,
-        "label": span.label,
-        "note": span.note,
-        "attributes": _json(span.attributes),
-    }
+    named = ("start", "end", "text", "prob", "label", "note")
+    return {**{name: getattr(span, name) for name in named}, "attributes": _json(span.attributes)}
 
 
 def _json(responses: Responses) -> str | None:

@@ -24,6 +24,8 @@ from spanlab.formats.reader import FormatEntry, checked
 from spanlab.schema import Annotation, AnnotatorKind, Evidence, Item, Passage, Record, Span
 
 _LANGUAGE = "en"  # of the whole benchmark
+_UNMARKED = "{n} without annotation, of which nothing says who looked; they count as not annotated"
+_LOOSE = "{n} of a source not where the offsets say, left out as evidence"
 _CONTRADICTS = "Unwanted.Intrinsic"  # what the source refutes, as against what it does not say
 
 
@@ -80,8 +82,6 @@ class FaithBenchReader(reader.FormatReader):
         super().__init__(file, options)
         self._batch = PurePath(file.name).name.split(".")[0]
         self._names: dict[str, str] = {}
-        self._unmarked = 0
-        self._loose = 0
 
     def rows(self) -> Iterator[FileRow]:
         """Yield the samples.
@@ -105,7 +105,7 @@ class FaithBenchReader(reader.FormatReader):
     def _record(self, row: FileRow) -> Record:
         sample = _SummarySample.model_validate_json(row.raw)
         if not sample.annotations:
-            self._unmarked += 1
+            self.count("sample", _UNMARKED, n=1)
         item = checked(
             Item(
                 id=f"{self._batch}-{sample.sample_id}",
@@ -123,18 +123,6 @@ class FaithBenchReader(reader.FormatReader):
         return Record(
             item=item, annotations=tuple(self._annotation(sample, person) for person in people)
         )
-
-    def _remarks(self) -> Iterator[str]:
-        if self._unmarked:
-            yield (
-                f"{self._unmarked} samples have no annotation, and the file does not say who "
-                "looked at them; they count as not annotated"
-            )
-        if self._loose:
-            yield (
-                f"{self._loose} quotes of a source are not where their offsets say and were left "
-                "out as evidence"
-            )
 
     def _annotation(self, sample: _SummarySample, annotator: str) -> Annotation:
         spans: list[Span] = []
@@ -174,7 +162,7 @@ class FaithBenchReader(reader.FormatReader):
                 field="source_span",
             )
         except InputError:
-            self._loose += 1
+            self.count("quote", _LOOSE, n=1)
             return ()
         return (
             Evidence(

@@ -133,10 +133,9 @@ class SpanlabReader(reader.FormatReader):
         """Say that what somebody has worked on here stays as it was."""
         return bool(record.annotations)
 
-    def finish(self) -> None:
-        """Say which processes no item came from."""
+    def _remarks(self) -> Iterator[str]:
         for name in self._nodes.unused():
-            self._options.on_warning(f"no item came from the process {name!r}: it is left out")
+            yield f"no item came from the process {name!r}: it is left out"
 
     def _record(self, row: FileRow) -> Record:
         record = self._read(row)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
@@ -48,7 +48,6 @@ from spanlab.formats.quotes import OffsetReader, OffsetUnit, RegionPlace, span_a
 from spanlab.formats.read_options import ControlResponse, ReadOptions
 from spanlab.formats.reader import FormatEntry, checked, language, text_of
 from spanlab.formats.verdict_columns import verdict_in
-from spanlab.output.figures import counted, named_ids
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -63,7 +62,11 @@ from spanlab.schema import (
 
 GOLD = "gold"  # whose annotations are gold labels
 _UNNAMED_MODEL = "prediction"
-_NAMED = 5  # annotators that a remark names
+_TRUTH = (
+    "{n} marked as ground truth became gold labels, decided by who made them, and are no longer "
+    "among those of people"
+)
+_AGAIN = "{n} of tasks by an annotator who has one there, kept under names of their own"
 _OF_ITEM = frozenset(("id", "lang", "question", "passages"))  # fields that its data may have
 _PEOPLE = frozenset((AnnotatorKind.PERSON, AnnotatorKind.GOLD))
 _RESPONSES: TypeAdapter[Responses] = TypeAdapter(Responses)
@@ -101,12 +104,6 @@ class LabelStudioReader(reader.FormatReader):
         self._answer = ""  # the field of data that was labelled
         self._unit = OffsetUnit.CODE_POINTS
         self._other: dict[str, int] = {}
-        self._n_percent = 0  # scores that are no probabilities
-        self._n_cut = 0  # regions that ended beyond the text
-        self._n_truths = 0  # annotations of people that are ground truth
-        self._renamed: dict[
-            str, None
-        ] = {}  # what people's further annotations of a task are called
         self._is_short = False
         self._names_lost = False  # of people in an export of ours
 
@@ -141,30 +138,14 @@ class LabelStudioReader(reader.FormatReader):
         item = checked(_item(task, self._answer, row, self._options))
         self._names_lost |= self._is_short and any(told.kind in _PEOPLE for told in task.own())
         if task.only_numbered:
-            self._count("annotations or predictions that are only numbers here", task.only_numbered)
-        annotations = [*self._by_people(task, item.answer), *self._by_models(task, item.answer)]
+            self._leave("annotations or predictions that are only numbers here", task.only_numbered)
+        annotations = [*self._by_people(task), *self._by_models(task)]
         named = tuple(_uniquely_named(annotations))
         pairs = zip(annotations, named, strict=True)
-        self._renamed |= {own.annotator: None for given, own in pairs if own is not given}
+        self.count("annotation", _AGAIN, *(a.annotator for given, a in pairs if a is not given))
         return Record(item=item, annotations=named)
 
     def _remarks(self) -> Iterator[str]:
-        for n, remark in (
-            (self._n_cut, "ended one character past the text and were cut"),
-            (self._n_percent, "had a score above 1, which was read as percent"),
-        ):
-            if n:
-                yield f"{counted(n, 'region')} {remark}"
-        if self._n_truths:
-            yield (
-                f"{counted(self._n_truths, 'annotation')} marked as ground truth became gold "
-                "labels, decided by who made them, and are no longer among those of people"
-            )
-        if self._renamed:
-            yield (
-                "further annotations of a task by the same annotator are kept under names of "
-                f"their own: {named_ids(list(self._renamed), _NAMED)}"
-            )
         if self._names_lost:
             yield (
                 "its annotators, in JSON-MIN also its ids, are those of Label Studio; ours come "
@@ -174,47 +155,54 @@ class LabelStudioReader(reader.FormatReader):
             kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(self._other.items()))
             yield f"left out what marks no span: {kinds}"
 
-    def _by_people(self, task: ExportedTask, answer: str) -> Iterator[Annotation]:
+    def _by_people(self, task: ExportedTask) -> Iterator[Annotation]:
         own = [told for told in task.own() if told.kind in _PEOPLE]
         for index, person in enumerate(task.annotations):
             told = _take_own(person, own, task.own())
             is_gold = person.ground_truth or person.name() == GOLD
-            self._n_truths += is_gold and told is None and person.name() != GOLD
+            if is_gold and told is None and person.name() != GOLD:
+                self.count("annotation", _TRUTH, n=1)
             name = told.name if told is not None else person.name()
-            marked, responses = self._read_regions(task, person, f"annotations.{index}")
-            spans = tuple(self._spans(answer, marked, 1.0 if is_gold else None, told))
-            yield Annotation(
+            yield self._annotation(
+                task,
+                person,
+                f"annotations.{index}",
+                told,
+                1.0 if is_gold else None,
                 annotator=GOLD if is_gold and told is None else name,
                 kind=AnnotatorKind.GOLD if is_gold else AnnotatorKind.PERSON,
                 status=Status.SKIPPED if person.was_cancelled else Status.DONE,
-                answer_hallucinated=_verdict(person),
-                answer_prob=told.answer_prob if told is not None else None,
-                spans=spans,
-                hard=told.hard_labels(spans) if told is not None else None,
-                responses=responses,
-                note=told.note if told is not None else None,
                 decided_by=person.name() if is_gold and person.name() not in (GOLD, name) else None,
             )
 
-    def _by_models(self, task: ExportedTask, answer: str) -> Iterator[Annotation]:
+    def _by_models(self, task: ExportedTask) -> Iterator[Annotation]:
+        own = task.own()
         for index, model in enumerate(task.predictions):
-            marked, responses = self._read_regions(task, model, f"predictions.{index}")
             score = self._share(1.0 if model.score is None else model.score)
-            own, number = task.own(), model.number()
+            number = model.number()
             told = own[number] if number is not None and number < len(own) else None
-            spans = tuple(self._spans(answer, marked, score, told))
-            yield Annotation(
-                annotator=model.model_version or _UNNAMED_MODEL,
-                kind=AnnotatorKind.DETECTOR,
-                answer_hallucinated=_verdict(model),
-                answer_prob=told.answer_prob if told is not None else None,
-                spans=spans,
-                hard=told.hard_labels(spans) if told is not None else None,
-                responses=responses,
-                note=told.note if told is not None else None,
-            )
+            name = model.model_version or _UNNAMED_MODEL
+            about = {"annotator": name, "kind": AnnotatorKind.DETECTOR}
+            yield self._annotation(task, model, f"predictions.{index}", told, score, **about)
 
-    def _count(self, kind: str, n: int = 1) -> None:
+    def _annotation(
+        self,
+        task: ExportedTask,
+        result: TaskResult,
+        field: str,
+        told: OwnAnnotation | None,
+        score: float | None,
+        **about: Any,
+    ) -> Annotation:
+        marked, responses = self._read_regions(task, result, field)
+        spans = tuple(self._spans(str(task.data[self._answer]), marked, score, told))
+        if told is not None:
+            about |= {"answer_prob": told.answer_prob, "note": told.note}
+            about["hard"] = told.hard_labels(spans)
+        verdict = _verdict(result)
+        return Annotation(answer_hallucinated=verdict, spans=spans, responses=responses, **about)
+
+    def _leave(self, kind: str, n: int = 1) -> None:
         self._other[kind] = self._other.get(kind, 0) + n
 
     def _read_regions(
@@ -234,7 +222,7 @@ class LabelStudioReader(reader.FormatReader):
                 regions.append(_MarkedRegion(region, place, _RESPONSES.validate_python(attributes)))
             else:
                 kind = f"labels of {region.to_name}" if elsewhere else region.type
-                self._count(kind)
+                self._leave(kind)
         return regions, _RESPONSES.validate_python(responses[None])
 
     def _read_responses(self, result: TaskResult) -> dict[str | int | None, dict[str, Response]]:
@@ -251,7 +239,7 @@ class LabelStudioReader(reader.FormatReader):
                 or region.from_name is None
                 or not (is_general or region.id in regions)
             ):
-                self._count(region.type)
+                self._leave(region.type)
                 continue
             responses.setdefault(None if is_general else region.id, {})[region.from_name] = response
             if self._options.on_response is not None:
@@ -284,8 +272,10 @@ class LabelStudioReader(reader.FormatReader):
 
     def _share(self, score: float) -> float:
         """Return a score as a probability; models that give more than 1 give percent."""
-        self._n_percent += score > 1
-        return score / 100 if score > 1 else score
+        if score <= 1:
+            return score
+        self.count("region", "{n} had a score above 1, which was read as percent", n=1)
+        return score / 100
 
     def _cut(self, place: RegionPlace, answer: str) -> RegionPlace:
         """Return a place that ends with the text, where Label Studio's ends one beyond it."""
@@ -299,7 +289,7 @@ class LabelStudioReader(reader.FormatReader):
             or not (ruler.fits(shorter) and ruler.fits(last))
         ):
             return place
-        self._n_cut += 1
+        self.count("region", "{n} ended one character past the text and were cut", n=1)
         return shorter
 
 

@@ -15,15 +15,12 @@ from pydantic_core import to_json
 
 from spanlab.doors import Export
 from spanlab.formats import reader
-from spanlab.formats.files import FileRow, InputFile
+from spanlab.formats.files import FileRow
 from spanlab.formats.quotes import interval_at, span_at
-from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import FormatEntry, checked, language, whole
-from spanlab.output.figures import counted, named_ids
 from spanlab.schema import Annotation, AnnotatorKind, Item, Probability, Record, Span
 from spanlab.text.labels import flatten, hard_of
 
-_NAMED = 5  # so many ids are named in a remark
 Place = Annotated[int, Field(strict=True, ge=0), BeforeValidator(whole)]
 
 
@@ -76,11 +73,6 @@ class MushroomReader(reader.FormatReader):
         frozenset(("id", "hard_labels")),
     )
 
-    def __init__(self, file: InputFile, options: ReadOptions) -> None:
-        super().__init__(file, options)
-        self._empty: list[str] = []
-        self._clipped: list[str] = []
-
     def keeps_answer(self, record: Record) -> bool:
         """Say that the task's offsets count the whole output."""
         return True
@@ -99,15 +91,6 @@ class MushroomReader(reader.FormatReader):
         annotations = (*_gold(line), *self._raters(line))
         return Record(item=item, annotations=annotations)
 
-    def _remarks(self) -> Iterator[str]:
-        for ids, spans, done in (
-            (self._empty, "empty raw span", "left out"),
-            (self._clipped, "raw span", "clipped by one character, at the end of the answer"),
-        ):
-            if ids:
-                shown = named_ids(list(dict.fromkeys(ids)), _NAMED)
-                yield f"{counted(len(ids), spans)} {done}: {shown}"
-
     def _raters(self, line: _PublishedLine) -> Iterator[Annotation]:
         for annotator, places in (line.annotations or {}).items():
             spans = []
@@ -120,10 +103,11 @@ class MushroomReader(reader.FormatReader):
     def _raw(self, line: _PublishedLine, start: int, end: int, field: str) -> Span | None:
         answer = line.model_output_text
         if start == end <= len(answer):
-            self._empty.append(line.id)
+            self.count("empty raw span", "{n} left out", line.id)
             return None
         if start < end - 1 == len(answer):
-            self._clipped.append(line.id)
+            ends = "{n} clipped by one character, at the end of the answer"
+            self.count("raw span", ends, line.id)
             end -= 1
         return span_at(answer, start, end, field)
 

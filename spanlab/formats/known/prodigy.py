@@ -20,10 +20,14 @@ from spanlab.formats import reader
 from spanlab.formats.cells import passages_in, spans_in
 from spanlab.formats.files import FileRow
 from spanlab.formats.reader import FormatEntry, checked
-from spanlab.output.figures import counted
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 
 _UNNAMED = "prodigy"  # who annotated, where no line says it
+_REPLACED = "{n} repeated a text for the same annotator, whose last one counts"
+_REJECTED = (
+    "{n} with the answer reject or another than accept and ignore came without labels: they do not "
+    "say what is right"
+)
 _META = frozenset(("meta", "question", "passages", "context"))
 
 
@@ -47,7 +51,6 @@ class ProdigyReader(reader.FormatReader):
     signatures = tuple(
         frozenset(("text", name)) for name in ("_task_hash", "_input_hash", "_view_id")
     )
-    _n_rejected = _n_replaced = 0
 
     def rows(self) -> Iterator[FileRow]:
         """Yield the lines of each text as one row."""
@@ -56,18 +59,6 @@ class ProdigyReader(reader.FormatReader):
             by_text.setdefault(_text_of(row), []).append(row)
         for same in by_text.values():
             yield same[0]._replace(beginning=b"[" + b",".join(row.raw for row in same) + b"]")
-
-    def _remarks(self) -> Iterator[str]:
-        if self._n_replaced:
-            yield (
-                f"{counted(self._n_replaced, 'line')} repeated a text for the same annotator, "
-                "whose last one counts"
-            )
-        if self._n_rejected:
-            yield (
-                f"{counted(self._n_rejected, 'line')} with the answer reject or another than "
-                "accept and ignore came without labels: they do not say what is right"
-            )
 
     def _record(self, row: FileRow) -> Record:
         tasks = _TASKS.validate_json(row.raw)
@@ -84,8 +75,10 @@ class ProdigyReader(reader.FormatReader):
             )
         )
         by_name = {self._name(task): task for task in tasks}
-        self._n_replaced += len(tasks) - len(by_name)
-        self._n_rejected += sum(task.answer not in ("accept", "ignore") for task in tasks)
+        n_replaced = len(tasks) - len(by_name)
+        self.count("line", _REPLACED, n=n_replaced)
+        n_rejected = sum(task.answer not in ("accept", "ignore") for task in tasks)
+        self.count("line", _REJECTED, n=n_rejected)
         kept = {name: t for name, t in by_name.items() if t.answer in ("accept", "ignore")}
         annotations = (_annotation(name, task) for name, task in kept.items())
         return Record(item=item, annotations=tuple(annotations))

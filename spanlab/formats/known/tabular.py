@@ -97,7 +97,7 @@ from spanlab.formats.threads import (
 from spanlab.formats.verdict_columns import VerdictColumns, rules_in, verdict_columns
 from spanlab.formats.verdict_words import plain_word
 from spanlab.formats.vocabulary import words_in
-from spanlab.output.figures import counted, named_ids
+from spanlab.output.figures import named_ids
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record
 
 SAMPLES: Final = 50  # records that are looked at to tell what their columns hold
@@ -107,6 +107,11 @@ _GIVEN: Final = frozenset(words_in("logged", "given"))
 _LOGGED: Final = tuple(frozenset(both.split()) for both in words_in("logged", "both"))
 _MADE: Final = ("id", "model", "side")  # fields of records that were apart in no field
 _NAMED: Final = 5  # so many ids are named in a remark
+_UNPLACED: Final = (
+    "marked texts of {n} do not stand in their answers, or more than once; they are kept as claims "
+    "that are not supported"
+)
+_EMPTY: Final = ", which is read as nothing marked; 'not judged' says otherwise"
 _UNJUDGED: Final = frozenset(words_in("parts", "unjudged"))
 CELL = 10  # bytes of memory for a character of a cell: the cell, and its JSON at the worst
 
@@ -148,8 +153,6 @@ class MappedReader(reader.FormatReader):
         self._unread: str | None = None  # a column of marks that are not understood
         self._tagged: tuple[str, ...] = ()  # columns with tags around what is hallucinated
         self._are_texts_marked = False  # whether marks are texts in a cell, empty for none
-        self._n_empty = 0
-        self._unplaced: list[str] = []  # ids of items whose marked texts are not where one sees
 
     def columns(self) -> tuple[str, ...]:
         """Return the paths of the columns of the first records; none if there are no records."""
@@ -320,18 +323,7 @@ class MappedReader(reader.FormatReader):
         if self._tagged:
             tagged = ", ".join(map(repr, self._tagged))
             yield f"tags around what is hallucinated, in {tagged}, are read as marked places"
-        if self._n_empty:
-            yield (
-                f"{self._mapping['spans']!r} is empty in {counted(self._n_empty, 'record')}, which "
-                "is read as nothing marked; 'not judged' says otherwise"
-            )
         yield self._joined
-        if self._unplaced:
-            yield (
-                f"marked texts of {counted(len(self._unplaced), 'item')} do not stand in their "
-                "answers, or more than once; they are kept as claims that are not supported: "
-                f"{named_ids(self._unplaced, _NAMED)}"
-            )
 
     @cached_property
     def _samples(self) -> tuple[dict[str, Any], ...]:
@@ -443,7 +435,8 @@ class MappedReader(reader.FormatReader):
             spans = None
         elif self._are_texts_marked and value_at(cells, names["spans"]) in self._none_marked:
             spans = []
-            self._n_empty += 1
+            where = f"{names['spans']!r} is empty in {{n}}"
+            self.count("record", where + _EMPTY, n=1)
         found = marked and predicted_in(marked, names["predictions"], item.answer)
         tagged = None
         for column in self._tagged if spans is None else ():
@@ -480,7 +473,8 @@ class MappedReader(reader.FormatReader):
                 return None
             return Annotation(annotator="gold", kind=AnnotatorKind.GOLD, answer_hallucinated=True)
         gold = gold_in(marked, self._mapping["spans"], item.answer)
-        self._unplaced += [item.id] if gold is not None and gold.claims else []
+        if gold is not None and gold.claims:
+            self.count("item", _UNPLACED, item.id)
         return gold
 
     def _problem(self, error: ValidationError) -> InputError:
