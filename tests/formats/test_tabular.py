@@ -230,7 +230,7 @@ def test_a_wrong_table_is_said_so(
     ("row", "field", "said"),
     [
         pytest.param(",[]", "reply", "there is no answer", id="no answer"),
-        pytest.param("abc,[[1]]", "marks.0", "be an object|valid dictionary", id="one offset"),
+        pytest.param("abc,[[1]]", "marks.0", "an object|valid dictionary", id="one offset"),
         pytest.param('abc,"[[1,9]]"', "marks.0", r"found \[1, 9\]", id="past the end"),
         pytest.param("abc,{{", "marks", "not valid JSON", id="no JSON"),
         pytest.param(
