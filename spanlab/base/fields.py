@@ -69,7 +69,6 @@ def check_share(name: str, value: object) -> float:
     raise UsageError(f"{name} is a share from 0 to 1, not {value!r}{meant}")
 
 
-_LANGUAGE = "it should be a language tag such as en or pt-BR"
 _OWN_WORDS = {"missing": "it is missing", "extra_forbidden": "there is no such field"}
 _SHOULD = re.compile(r"^(?:Input|String|Value|Tuple|List|Dictionary) should ")
 _TYPES = {  # what pydantic calls them, and everybody
@@ -85,7 +84,7 @@ _TYPES = {  # what pydantic calls them, and everybody
 def message_of(problem: Mapping[str, Any]) -> str:
     """Return what one of the errors of a ``ValidationError`` says is wrong, in our own words."""
     if problem["type"] == "string_pattern_mismatch" and problem["ctx"]["pattern"] == _TAG:
-        return _LANGUAGE
+        return "it should be a language tag such as en or pt-BR"
     words = str(problem["msg"]).removeprefix("Value error, ")
     if (should := _SHOULD.sub("it should ", words)) != words:
         for theirs, ours in _TYPES.items():

@@ -217,15 +217,8 @@ async def refuse(send: Send, status: int, words: str, *headers: tuple[bytes, byt
         headers: headers beside the usual ones, as names and values.
     """
     body = json.dumps({"error": words}).encode()
-    standard_headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", b"%d" % len(body)),
-    ]
-    start = {
-        "type": "http.response.start",
-        "status": status,
-        "headers": [*standard_headers, *headers],
-    }
+    kind, size = (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))
+    start = {"type": "http.response.start", "status": status, "headers": [kind, size, *headers]}
     await send(start)
     await send({"type": "http.response.body", "body": body})
 

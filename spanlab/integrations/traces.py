@@ -108,10 +108,10 @@ class TraceInbox:
             if not isinstance(request, dict):
                 raise ValueError(f"it is not an object but {to_json(request).decode()}")
             parts = list(spans_in(request)) if request else []  # OTLP allows one without spans
-        except KeyError as error:
-            raise UsageError(f"{_wanted(path)}: {error} is missing") from None
-        except (ValueError, TypeError, AttributeError, ArithmeticError) as error:
-            raise UsageError(f"{_wanted(path)}: {reason_of(error)}") from None
+        except (ValueError, TypeError, AttributeError, KeyError, ArithmeticError) as error:
+            wanted = '{"resourceSpans": […]}' if path == PATH else '{"resourceLogs": […]}'
+            why = f"{error} is missing" if isinstance(error, KeyError) else reason_of(error)
+            raise UsageError(f"no request of OTLP, such as {wanted}: {why}") from None
         if path == LOGS and not parts:  # exporters send none of this again
             raise NotOfferedError("logs are kept only if they hold messages of model calls")
         return self._store_traces(self._waiting.add(parts), are_quiet=False)
@@ -231,11 +231,6 @@ class TraceInbox:
                 if time.monotonic() > until:
                     raise
                 time.sleep(_PAUSE)
-
-
-def _wanted(path: str) -> str:
-    wanted = '{"resourceSpans": […]}' if path == PATH else '{"resourceLogs": […]}'
-    return f"no request of OTLP, such as {wanted}"
 
 
 def _records_of(parts: Sequence[Mapping[str, Any]]) -> list[Record]:

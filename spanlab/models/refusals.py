@@ -159,7 +159,7 @@ class CheckedCall(FrozenModel):
     kind: str
     works: bool
     note: str = ""
-    is_task: bool = False  # of a detector, which leans on the others
+    is_task: bool = False  # a detector's, which leans on the others
 
 
 class ModelCheck(FrozenModel):
@@ -196,11 +196,6 @@ class ModelCheck(FrozenModel):
             f"a short reply took {self.seconds:.2f} s{speed}; "
             f"this check: {self.calls} calls, {tokens}, {cost}"
         )
-
-    @property
-    def does_its_task(self) -> bool:
-        """Whether the model answers, and the detectors that it was tried with can work with it."""
-        return self.works("chat") and all(trial.works for trial in self.trials if trial.is_task)
 
     def works(self, kind: str) -> bool:
         """Say whether the endpoint can do a kind of call; no if it was not tried."""

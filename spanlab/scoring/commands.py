@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from spanlab.base.errors import UsageError
-from spanlab.cli import console
+from spanlab.cli import console, inputs
 from spanlab.cli.inputs import split_names
 
 
@@ -79,7 +79,6 @@ def score(
     spanlab score checked.jsonl claims.jsonl --claims
     """
     from spanlab.base.inbound import brought
-    from spanlab.cli import console, inputs
     from spanlab.scoring.averitec_scores import score_averitec_files
     from spanlab.scoring.files import score_files
     from spanlab.scoring.label_scores import score_label_files
