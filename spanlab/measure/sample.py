@@ -418,7 +418,7 @@ def read_measured(store: Store, dataset: str, plan: MeasurementPlan | None = Non
         raise UsageError(f"{plan.annotator!r} has finished no item of {dataset!r}{but}")
     if len(items.groups) > _MOST_GROUPS:
         raise UsageError(f"{plan.by} has more than {_MOST_GROUPS} values: choose another field")
-    _flag_waiting(store, dataset, items, checks)
+    _flag_waiting(Store(store.database), dataset, items, checks)  # whose an item is, by the plan
     return items
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import streamlit as st
@@ -63,6 +63,11 @@ def page() -> None:
     summaries = common.datasets_for("review", Permission.REVIEW, untitled="Review")
     if not summaries:
         return
+    with errors_shown():  # below the head: the popover in it is closed
+        _draw(summaries)
+
+
+def _draw(summaries: Mapping[str, DatasetSummary]) -> None:
     head = common.editor_head()
     summary = common.choose_dataset(summaries, head)
     with head:
@@ -81,8 +86,7 @@ def page() -> None:
         return
     show_news()
     learn_if_due(summary)
-    with errors_shown():
-        _open_queue(summary, query, measured, described)
+    _open_queue(summary, query, measured, described)
 
 
 def _open_queue(

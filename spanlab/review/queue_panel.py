@@ -19,7 +19,6 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.ui import common
-from spanlab.ui.messages import errors_shown
 
 _ALL = "All"
 _STATES = {
@@ -85,7 +84,8 @@ def choose_measurement(summary: DatasetSummary, reviewer: str) -> MeasuredItems 
     """Ask whether to review the sample of the dataset's measurement; None if not, or for none.
 
     Those whose reviews count by its plan, and who comes by its link, begin with it: reviews in
-    import order with suggestions shown would bias the rate.
+    import order with suggestions shown would bias the rate. For the same reason an error ends the
+    page: no other queue takes the sample's place.
     """
     plan = summary.settings.measurement
     if plan is None:
@@ -99,11 +99,7 @@ def choose_measurement(summary: DatasetSummary, reviewer: str) -> MeasuredItems 
         **key,
         help="You can stop at any time: what you have reviewed is a valid sample.",
     )
-    if not is_chosen:
-        return None
-    with errors_shown():
-        return measured_items(summary, plan, common.store())
-    return None
+    return measured_items(summary, plan, common.store()) if is_chosen else None
 
 
 def choose_sample(summary: DatasetSummary, reviewer: str, measured: MeasuredItems) -> QueueQuery:

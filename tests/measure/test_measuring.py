@@ -36,6 +36,7 @@ from spanlab.oplog.state import SuggestionMark
 from spanlab.output.tables import MeanInterval, as_html
 from spanlab.schema import (
     ADJUDICATED,
+    Actor,
     Annotation,
     AnnotatorKind,
     CheckRules,
@@ -44,6 +45,7 @@ from spanlab.schema import (
     MeasurementPlan,
     QueueQuery,
     Record,
+    Role,
     Status,
 )
 from spanlab.storage import Store
@@ -161,6 +163,10 @@ def test_who_is_slower_ends_no_sample_where_items_are_assigned(store: Store, n_c
     assert found.rate.reviews == 16
     assert any("their reviewers have not reached them" in remark for remark in found.remarks)
     assert read_measured(store, "d").line == found.line
+    # Whoever came by an invitation reads the same order, though they may not ask in others' names.
+    anna = Actor("oidc:1", "anna", {1: frozenset({Role.ANNOTATOR})})
+    guest = store.acting_as(anna, hides=True)
+    assert read_measured(guest, "d").queue == read_measured(store, "d").queue
     # Ben goes past one: that may be for what it says, and ends the sample.
     store.save_annotations("d", [(bens[5], said("ben", marked=False))])
     before_gap = queue.index(bens[4])
