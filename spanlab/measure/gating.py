@@ -287,7 +287,7 @@ def _check_level(rate: MeanInterval, limit: float, *, require_proof: bool) -> Ga
     side = "above" if above else "below" if below else ""
     why = f"significantly {side}" if side else "neither significantly above nor below"
     passed = below if require_proof else not above
-    name = f"rate at most {percent(limit)}"
+    name = f"rate of these answers at most {percent(limit)}"
     return GateCheck(name, found=rate, limit=limit, passed=passed, why=why + _about(rate))
 
 
@@ -341,13 +341,17 @@ def write_reports(result: GateResult, junit: Path | None) -> None:
 
 @contextmanager
 def errors_reported(dataset: str, junit: Path | None) -> Iterator[None]:
-    """Write why a gate cannot be checked as an error of JUnit XML, if that is wanted."""
+    """Write why a gate cannot be checked as an error of JUnit XML, if that is wanted.
+
+    Raises:
+        UsageError: it cannot, for whatever reason: its exit status is none of a rate too high.
+    """
     try:
         yield
     except SpanlabError as error:
         if junit is not None:
             _write_junit(junit, dataset, [("gate", "error", str(error))])
-        raise
+        raise UsageError(str(error)) from error
 
 
 def _write_junit(junit: Path, dataset: str, cases: Sequence[tuple[str, str, str]]) -> None:

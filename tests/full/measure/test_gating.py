@@ -115,6 +115,19 @@ def test_of_a_fully_reviewed_dataset_there_is_no_interval_but_words(
     assert 'no higher than old "<·' in names
 
 
+@pytest.mark.parametrize("words", [["nix"], ["d", "--against", "nix"], ["d", "--annotator", "nix"]])
+def test_what_cannot_be_checked_is_no_rate_that_is_too_high(
+    store: Store, tmp_path: Path, words: list[str]
+) -> None:
+    filled(store, "d", lambda at: at % 4 == 0, 40, 40)
+    home = {"SPANLAB_HOME": str(tmp_path / "home")}
+    asked = ["gate", *words, "--max-rate", ".9", "--junit", "gate.xml"]
+    shown = run_here(asked, tmp_path, home)
+    assert shown.returncode == 2
+    assert "nix" in shown.stderr
+    assert 'errors="1"' in (tmp_path / "gate.xml").read_text()
+
+
 def test_the_rate_of_both_models_counts_questions_and_not_answers_twice() -> None:
     """Hard questions are hard for both: 240 answers say as much as 120 questions."""
     records = two_models(300, (0.15, 0.2))
