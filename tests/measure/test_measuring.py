@@ -308,7 +308,10 @@ def test_the_commands_plan_measure_and_gate(store: Store, tmp_path: Path) -> Non
     assert ET.parse(tmp_path / "out.xml").getroot().get("failures") == "1"
     assert "**failed**" in (tmp_path / "summary.md").read_text()
     code, shown = run("gate", "d", "--max-rate", ".2")
-    assert (code, "rate of these answers at most 20.0 %  20.6 % [17.6, 23.9]" in shown) == (0, True), shown
+    assert (code, "rate of these answers at most 20.0 %  20.6 % [17.6, 23.9]" in shown) == (
+        0,
+        True,
+    ), shown
     assert run("gate", "d", "--max-rate", ".2", "--require-proof")[0] == 1
     assert run("gate", "d", "--max-rate", ".4", "--require-proof")[0] == 0
     certificate = read_certificate(tmp_path / "c.json")
