@@ -27,8 +27,9 @@ _STATES = {
     "Done": Status.DONE,
     "Skipped": Status.SKIPPED,
 }
+_IMPORTED: Final = "As imported"
 _ORDERS: Final[Mapping[str, Order]] = {
-    "As imported": "import",
+    _IMPORTED: "import",
     "Most disagreement first": "disagreement",
     "Least sure first": "uncertainty",
 }
@@ -152,15 +153,19 @@ def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
         detectors = summary.names_of(AnnotatorKind.DETECTOR)
         detector = st.selectbox("Detector", [_ALL, *detectors], **_kept("detector"))
         split = st.slider("Disagreement at least", 0.0, 1.0, 0.0, step=0.05, **_kept("split"))
-    order = st.segmented_control(
-        "Order",
-        list(_ORDERS),
-        default=next(iter(_ORDERS)),
-        required=True,
-        **_kept("order"),
-        help="“Least sure” are answers whose highest span probability is close to one half: what "
-        "a detector learns most from.",
-    )
+    if summary.settings.known is not None:  # another order would tell check items
+        st.caption("Items are in random order.")
+        order = _IMPORTED
+    else:
+        order = st.segmented_control(
+            "Order",
+            list(_ORDERS),
+            default=_IMPORTED,
+            required=True,
+            **_kept("order"),
+            help="“Least sure” are answers whose highest span probability is close to one half: "
+            "what a detector learns most from.",
+        )
     unplaced = st.checkbox(
         "Where is it?",
         **_kept("unplaced"),
