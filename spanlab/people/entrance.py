@@ -324,6 +324,9 @@ def test_in_words(state: EntranceState, rules: CheckRules) -> str:
     return f"Not passed: mean IoU {score}, {needed} needed. {kind}"
 
 
+COMPARED: Final = (  # said where it is so: one person per item
+    "With one person per item, people who compare their lists can tell check items."
+)
 CHECK_LABELS: Final = "known"  # the name of labels that make check items, where there are none
 
 
@@ -338,7 +341,8 @@ def checks_in_words(store: Store, dataset: str) -> str:
     rules = store.settings(dataset).known
     names = ", ".join(f"“{name}”" for name in (rules.labels if rules else ()))
     n_checks = len(check_items.check_ids(store, dataset))
-    return f"{counted(n_checks, 'check item')}, with labels of {names}"
+    said = f"{counted(n_checks, 'check item')}, with labels of {names}"
+    return f"{said}. {COMPARED}" if store.settings(dataset).overlap == 1 else said
 
 
 def usual_labels(summary: DatasetSummary) -> tuple[str, ...]:
