@@ -346,8 +346,9 @@ def run(
         done = run_forked(["spanlab", *arguments], around | given, folder)
     else:
         done = run_here(arguments, folder, around | given)
-    marked = 3 if arguments[0] == "check" else 0  # its examples are wrong somewhere
-    assert done.returncode == marked, f"{command}\n{done.stdout}\n{done.stderr}"
+    # Examples of `check` are wrong somewhere, and the scripted model cannot do what a detector asks.
+    status = {"check": 3, "check-model": 1}.get(arguments[0], 0)
+    assert done.returncode == status, f"{command}\n{done.stdout}\n{done.stderr}"
     assert not NOTHING.search(done.stdout), f"says nothing: {command}\n{done.stdout}"
     if output is not None:
         (folder / output).write_text(done.stdout, "utf-8")
