@@ -78,7 +78,7 @@ def _describe(state: FitState) -> str:
             "changed."
         )
     return (
-        f"Nothing yet. It needs {state.least} finished answers; you have {state.reviews:,} "
+        f"Nothing yet. It needs {state.least} finished answers; this dataset has {state.reviews:,} "
         "reviews. It is used only if held-out answers are marked better."
     )
 

@@ -346,7 +346,7 @@ def run(
         done = run_forked(["spanlab", *arguments], around | given, folder)
     else:
         done = run_here(arguments, folder, around | given)
-    # Examples of `check` are wrong somewhere, and the scripted model cannot do what a detector asks.
+    # Examples of `check` are wrong somewhere, and the scripted model cannot do a detector's task.
     status = {"check": 3, "check-model": 1}.get(arguments[0], 0)
     assert done.returncode == status, f"{command}\n{done.stdout}\n{done.stderr}"
     assert not NOTHING.search(done.stdout), f"says nothing: {command}\n{done.stdout}"

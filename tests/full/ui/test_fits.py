@@ -40,7 +40,9 @@ def test_a_click_on_detect_lets_the_detector_learn_and_another_takes_it_away(
     app = open_page("detect", dataset="mine")
     app.session_state["spanlab.detect.offline"] = True
     app.run()
-    assert "Nothing yet. It needs 30 finished answers; you have 36 reviews." in everything(app)
+    assert "Nothing yet. It needs 30 finished answers; this dataset has 36 reviews." in everything(
+        app
+    )
     app.button(key="fit-mine-offline").click().run(timeout=120)
     assert not app.exception
     fit = reviewed.settings("mine").fit_in_use("offline")
