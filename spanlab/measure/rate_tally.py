@@ -68,7 +68,7 @@ class _ItemRates(NamedTuple):
     characters: float | None
     spans: float | None
     claims: float | None
-    labels: frozenset[str]
+    labels: Mapping[str, float]
     citations: CitationShares | None = None
 
 
@@ -311,6 +311,11 @@ def _mean_rates(record: Record, names: Sequence[str], relations: Relations) -> _
     marked = [hard_of(annotation) for annotation in finished if not annotation.is_verdict_only]
     sizes = [sum(end - start for start, end in extents) / length for extents in marked]
     claims = [_claims(annotation) for annotation in finished if annotation.claims]
+    labels = Counter(
+        label
+        for annotation in finished
+        for label in sorted({span.label for span in annotation.spans if span.label})
+    )
     return _ItemRates(
         question=(item.lang, item.question),
         relations=relations,
@@ -319,9 +324,7 @@ def _mean_rates(record: Record, names: Sequence[str], relations: Relations) -> _
         characters=fmean(sizes) if marked else None,
         spans=fmean(map(len, marked)) if marked else None,
         claims=fmean(claims) if claims else None,
-        labels=frozenset(
-            span.label for annotation in finished for span in annotation.spans if span.label
-        ),
+        labels={label: count / len(finished) for label, count in labels.items()},
     )
 
 
@@ -330,7 +333,9 @@ def _claims(annotation: Annotation) -> float:
 
 
 def _group(value: str, counted: Sequence[_ItemRates]) -> RateGroup:
-    labels = Counter(label for item_rates in counted for label in sorted(item_rates.labels))
+    labels = Counter[str]()
+    for item_rates in counted:
+        labels.update(item_rates.labels)  # shares of annotators, summed
     codes = clusters([item_rates.relations for item_rates in counted])
 
     def mean(values: Iterable[float | None]) -> MeanInterval | None:
