@@ -49,6 +49,18 @@ def claims(*verdicts: Verdict) -> tuple[Claim, ...]:
     return tuple(Claim(text=f"{n}", verdict=verdict) for n, verdict in enumerate(verdicts))
 
 
+def test_a_label_counts_as_much_as_the_answer_does_of_which_one_of_two_says_it(
+    store: Store,
+) -> None:
+    said = [
+        record("q", "a", *marks, who=who, kind=AnnotatorKind.PERSON).annotations[0]
+        for who, marks in (("Ada", [(0, 2), (4, 7)]), ("Ben", []))
+    ]
+    store.import_records("d", [Record(item=record("q", "a").item, annotations=tuple(said))])
+    (group,) = rates(store, "d", "meta.run.model").groups
+    assert (of(group.rates.answers), group.labels) == (0.5, {"number": 0.5})
+
+
 def test_rates_by_hand(store: Store) -> None:
     """Model a: one of two answers, 5 of 20 characters, 2 spans on 20. Model b: nothing."""
     store.import_records(
