@@ -10,8 +10,10 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from spanlab.base.errors import UsageError
 from spanlab.measure.certificates import certify
 from spanlab.measure.sample import measurement_queue, plan_measurement
+from spanlab.review import queue_panel
 from spanlab.schema import Annotation, AnnotatorKind, Item, MeasurementPlan, Record, Span
 from spanlab.storage import Store
 from spanlab.storage.datasets import summary_of
@@ -45,6 +47,20 @@ def judged(store: Store) -> Store:
 def review(store: Store, reviews: int) -> None:
     queue = measurement_queue(store, "d")[:reviews]
     store.save_annotations("d", [(name, said("anna", int(name[1:]) % 4 == 0)) for name in queue])
+
+
+def test_no_other_queue_takes_the_place_of_a_sample_that_cannot_be_read(
+    judged: Store, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan_measurement(judged, "d", MeasurementPlan(annotator="judge"))
+
+    def refuse(*_: object) -> None:
+        raise UsageError("the sample cannot be read")
+
+    monkeypatch.setattr(queue_panel, "measured_items", refuse)
+    app = open_page("review", dataset="d", reviewer="anna")
+    assert [error.value for error in app.main.error] == ["The sample cannot be read"]
+    assert not [box for box in app.selectbox if box.label == "Your status"]
 
 
 def test_review_goes_by_the_sample_and_says_what_it_has_come_to(
