@@ -21,7 +21,7 @@ from sqlalchemy import Connection, Select, Table, delete, func, literal, or_, se
 
 from spanlab.base.errors import StoreError
 from spanlab.storage import catalog, search, tables
-from spanlab.storage.engine import Database, insert_rows
+from spanlab.storage.engine import Database, insert_rows, learn_sizes
 from spanlab.storage.moves import arriving, publish
 from spanlab.storage.tables import DELETING, READY, datasets, memories, processes
 from spanlab.storage.upgrade import create
@@ -115,6 +115,7 @@ def read_copy(source: Connection, target: Connection, *, replace: bool) -> bool:
         ):  # else it would give the next row a number that is taken
             sequence = func.pg_get_serial_sequence(table.name, "id")
             target.execute(select(func.setval(sequence, func.max(table.c.id))))
+    learn_sizes(target)
     return not has_log
 
 

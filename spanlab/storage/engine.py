@@ -19,7 +19,7 @@ from pathlib import Path
 from threading import Lock, local
 from typing import Any, TypeVar, cast
 
-from sqlalchemy import URL, Connection, Engine, Insert, Table, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, Insert, Table, create_engine, event, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
@@ -227,6 +227,15 @@ def _begin(connection: Connection) -> None:
 def is_writing(connection: Connection) -> bool:
     """Say whether a connection is one of ``Database.writing``."""
     return bool(connection.get_execution_options().get("spanlab_writes"))
+
+
+def learn_sizes(connection: Connection) -> None:
+    """Let PostgreSQL count what has just come: without, it plans as if tables were empty.
+
+    By itself it does so up to a minute later, and a search takes n² steps until then.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("ANALYZE items, annotations, queue_values, item_search"))
 
 
 def look_up_once(connection: Connection, key: Hashable, look_up: Callable[[], _T]) -> _T:

@@ -41,7 +41,7 @@ from sqlalchemy import (
 from spanlab.base.errors import NotFoundError, StoreError, UnderImportError
 from spanlab.storage import catalog, search, tables
 from spanlab.storage.catalog import DatasetRow
-from spanlab.storage.engine import Database
+from spanlab.storage.engine import Database, learn_sizes
 from spanlab.storage.items import lock
 from spanlab.storage.locks import claim
 from spanlab.storage.processes import remove_processes
@@ -60,6 +60,7 @@ from spanlab.storage.tables import (
 KEPT = timedelta(days=30)
 
 _PIECE = 2000  # positions deleted in one transaction
+_MANY = 1000  # items that come at once, after which PostgreSQL counts anew
 _MARK = "\x1f"  # before the name of a dataset that is set aside: no user's can have it
 # Children first. Processes have rules of their own, see ``remove_processes``.
 _BY_POSITION = [table for table in reversed(tables.metadata.sorted_tables) if "position" in table.c]
@@ -95,7 +96,11 @@ def arriving(database: Database, name: str, *, create: bool) -> Iterator[Dataset
 
 def publish(connection: Connection, dataset: int, n_items: int, **values: Any) -> None:
     """Let readers see the positions of ``dataset`` up to ``n_items``, and other values of it."""
-    row = update(datasets).where(datasets.c.id == dataset)
+    here = datasets.c.id == dataset
+    known = connection.execute(select(datasets.c.n_items).where(here)).scalar_one()
+    if n_items - known >= _MANY:
+        learn_sizes(connection)
+    row = update(datasets).where(here)
     connection.execute(row.values(state=READY, n_items=n_items, **values))
     connection.execute(delete(loads).where(loads.c.dataset_id == dataset))
 
