@@ -87,6 +87,7 @@ pictures: $(FOR_TESTS)  ## all pictures of README and guide anew, light and dark
 	  tests/full/browser/test_optimise.py tests/full/browser/test_campaign_pictures.py
 
 bench: $(FOR_TESTS)  ## print every figure that README and guide name
+	@! [ -e $(FOR_TORCH) ] || { echo "PyTorch is installed here, which spaCy loads: sizes would be its; use another clone"; exit 2; }
 	sh tests/system_packages.sh
 	for file in tests/benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
 

@@ -123,7 +123,7 @@ def become_server(
 def server_command(port: int | None, host: str = _HOST, *, log_json: bool = False) -> list[str]:
     """Return the command that serves the app at an address, this machine's own by default."""
     arguments = [host, str(port or ""), "json" if log_json else ""]
-    return [sys.executable, "-m", "spanlab.app.guard", *arguments]
+    return [sys.executable, "-P", "-m", "spanlab.app.guard", *arguments]
 
 
 def _is_free(port: int, host: str) -> bool:

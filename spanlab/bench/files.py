@@ -127,6 +127,7 @@ def _markdown(table: ResultTable) -> str:
 def _latex(table: ResultTable) -> str:
     def plain(text: str) -> str:
         text = re.sub(r"([&%$#_{}])", r"\\\1", text.replace("\\", "/"))
+        text = re.sub(r"(?<![\w-])-(?=[\d.])", "$-$", text)  # a minus, and no hyphen
         return text.replace("<", "$<$").replace("–", "--")
 
     titles = _titles(table)

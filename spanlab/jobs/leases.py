@@ -59,9 +59,11 @@ def requeue(jobs: JobStore, name: str) -> None:
     rows = [*begun, *reserved]
     jobs.resume([row.workflow_id for row in rows if not row.parent_workflow_id], JOBS)
     jobs.resume([row.workflow_id for row in rows if row.parent_workflow_id], PARTS)
-    for row in begun:
-        if not row.parent_workflow_id:
-            jobs.note(row.workflow_id, f"{name} stopped; the job is queued again")
+    whole = {row.workflow_id for row in begun if not row.parent_workflow_id}
+    for job in sorted(whole):
+        jobs.note(job, f"{name} stopped; the job is queued again")
+    for job in sorted({row.parent_workflow_id for row in rows if row.parent_workflow_id} - whole):
+        jobs.note(job, f"{name} stopped; what it had begun of the job is queued again")
 
 
 def _busy(jobs: JobStore) -> set[str]:

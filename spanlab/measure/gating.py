@@ -334,14 +334,12 @@ def write_reports(result: GateResult, junit: Path | None) -> None:
             for check in result.checks
         ]
         _write_junit(junit, result.dataset, cases)
-    if summary := os.environ.get(_SUMMARY):
-        with Path(summary).open("a", encoding="utf-8") as stream:
-            stream.write("\n".join(_markdown(result, result.checks)))
+    _write_summary(_markdown(result, result.checks))
 
 
 @contextmanager
 def errors_reported(dataset: str, junit: Path | None) -> Iterator[None]:
-    """Write why a gate cannot be checked as an error of JUnit XML, if that is wanted.
+    """Write why a gate cannot be checked where its result would be, see ``write_reports``.
 
     Raises:
         UsageError: it cannot, for whatever reason: its exit status is none of a rate too high.
@@ -351,7 +349,14 @@ def errors_reported(dataset: str, junit: Path | None) -> Iterator[None]:
     except SpanlabError as error:
         if junit is not None:
             _write_junit(junit, dataset, [("gate", "error", str(error))])
+        _write_summary([f"### Gate of {_cell(dataset)}: not checked\n", f"{_cell(str(error))}\n"])
         raise UsageError(str(error)) from error
+
+
+def _write_summary(lines: Iterable[str]) -> None:
+    if summary := os.environ.get(_SUMMARY):
+        with Path(summary).open("a", encoding="utf-8") as stream:
+            stream.write("\n".join(lines))
 
 
 def _write_junit(junit: Path, dataset: str, cases: Sequence[tuple[str, str, str]]) -> None:

@@ -64,7 +64,7 @@ def usage_in_words(usage: Usage) -> str:
     if usage.tool_calls:
         parts.append(counted(usage.tool_calls, "tool call"))
     if usage.from_cache:
-        parts.append(f"{usage.from_cache:,} answers from the cache")
+        parts.append(f"{counted(usage.from_cache, 'answer')} from the cache")
     if usage.failed:
         parts.append(f"{usage.failed:,} without an answer")
     cached = f" ({usage.cached_tokens:,} cached by the provider)" if usage.cached_tokens else ""

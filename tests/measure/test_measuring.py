@@ -299,6 +299,8 @@ def test_the_commands_plan_measure_and_gate(store: Store, tmp_path: Path) -> Non
     assert (suite.get("errors"), suite.get("failures")) == ("1", "0")
     (wrong,) = suite.iter("error")
     assert wrong.attrib["message"].startswith("the gate needs reviews of 'd'")
+    summary = (tmp_path / "summary.md").read_text()
+    assert summary.startswith("### Gate of d: not checked\n\nthe gate needs reviews of 'd'")
     store.save_annotations(
         "d", [(name, said("anna", int(name[1:]) % 5 == 0)) for name in queue[:150]]
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import os
 import subprocess
 from collections.abc import Callable
@@ -79,6 +80,9 @@ def test_the_samples_make_a_table_without_anything(spanlab: Run, tmp_path: Path)
     assert "**" in (tmp_path / "table/table.md").read_text(encoding="utf-8")
     latex = (tmp_path / "table/table.tex").read_text(encoding="utf-8")
     assert r"\textbf" in latex
+    body = [line for line in latex.splitlines() if not line.startswith("%")]
+    assert not any(re.search(r"(?<![\w$])-[\d.]", line) for line in body), "a minus, no hyphen"
+    assert any("$-$" in line for line in body)
     assert "% Compared with the best system" in latex, "what a figure means goes along as a comment"
 
     before = {name: (tmp_path / "table" / name).read_bytes() for name in TEXTS}

@@ -69,7 +69,7 @@ class Server:
 
 
 @contextmanager
-def running(command: list[str], home: Path) -> Iterator[Server]:
+def running(command: list[str], home: Path, cwd: Path = ROOT) -> Iterator[Server]:
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -77,7 +77,7 @@ def running(command: list[str], home: Path) -> Iterator[Server]:
     }  # what `make test` is given is not for a `make run` in it
     process = subprocess.Popen(
         command,
-        cwd=ROOT,
+        cwd=cwd,
         env=environment | {"SPANLAB_HOME": str(home)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -102,7 +102,9 @@ def test_make_run_and_demo_serve_the_samples_and_keep_them(tmp_path: Path) -> No
             assert page.status == 200
         assert any("dataset 'samples' is ready: 67 items" in line for line in server.lines)
 
-    with running(spanlab("demo"), tmp_path) as server:
+    (tmp_path / "spanlab").mkdir()  # as a clone of spanlab is in the folder above it
+    (tmp_path / "spanlab/__init__.py").write_text("raise ImportError('another folder')")
+    with running(spanlab("demo"), tmp_path, cwd=tmp_path) as server:
         assert server.address.startswith("http://localhost:")
         assert not any("is ready" in line for line in server.lines)
         assert server.stop() == 0

@@ -83,6 +83,7 @@ def test_workers_share_a_job_and_outlive_one_of_them(
     assert (done.state, done.progress.done) == (JobState.DONE, 160)
     assert states(shared_settings) == {Status.DONE: 160}
     assert repeated(model) <= 8
+    assert any(line.text.startswith("first stopped; ") for line in done.log)
 
 
 def test_a_worker_that_is_told_to_end_hands_its_work_back(
