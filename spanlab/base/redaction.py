@@ -12,6 +12,7 @@ import traceback
 from base64 import b64encode, urlsafe_b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
 
@@ -72,6 +73,12 @@ def _forms(secret: str) -> Iterator[str]:
         yield from (quoted, quoted.replace("/", "\\/"), quoted.translate(_IN_SCRIPTS))
 
 
+@lru_cache(maxsize=64)
+def _forms_once(secret: str) -> tuple[str, ...]:
+    """Return a secret's forms; making them anew for every reply would take longer than asking."""
+    return tuple(dict.fromkeys(_forms(secret)))
+
+
 def _packed(secret: str) -> Iterator[str]:
     """Yield a secret in base64, also within the header of a name and password."""
     packed = secret.encode()
@@ -128,7 +135,7 @@ def hidden(text: str, secrets: Iterable[str]) -> str:
     """
     for secret in secrets:
         if len(secret) >= _LONG and secret in _seen:
-            for form in _forms(secret):
+            for form in _forms_once(secret):
                 text = text.replace(form, "[key]")
     return text
 
