@@ -19,7 +19,7 @@ from spanlab.data import label_panel as label_editor
 from spanlab.data import question_panel as question_editor
 from spanlab.output.figures import counted, percent
 from spanlab.output.wording import blind_in_words, plan_in_words
-from spanlab.people.entrance import COMPARED, change_checks, usual_labels
+from spanlab.people.entrance import COMPARED, OPENED, change_checks, usual_labels
 from spanlab.people.logins import has_login
 from spanlab.schema import (
     LABEL_SETS,
@@ -236,7 +236,7 @@ def _draw_checks(summary: DatasetSummary) -> None:
         summary.settings.known is not None,
         key=f"known-{summary.name}",
         help="Items with gold labels, shown unmarked in everybody's queue, which show how well "
-        "people mark. Queues are then in random order. They are not part of the plan.",
+        f"people mark. Queues are then in random order. They are not part of the plan. {OPENED}",
     )
     known = _ask_checks(summary) if used else None
     if used and not summary.settings.is_blind:

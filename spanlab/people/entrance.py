@@ -327,6 +327,7 @@ def test_in_words(state: EntranceState, rules: CheckRules) -> str:
 COMPARED: Final = (  # said where it is so: one person per item
     "With one person per item, people who compare their lists can tell check items."
 )
+OPENED: Final = "Lists that people have opened get more check items only with new items."
 CHECK_LABELS: Final = "known"  # the name of labels that make check items, where there are none
 
 
@@ -341,8 +342,8 @@ def checks_in_words(store: Store, dataset: str) -> str:
     rules = store.settings(dataset).known
     names = ", ".join(f"“{name}”" for name in (rules.labels if rules else ()))
     n_checks = len(check_items.check_ids(store, dataset))
-    said = f"{counted(n_checks, 'check item')}, with labels of {names}"
-    return f"{said}. {COMPARED}" if store.settings(dataset).overlap == 1 else said
+    said = f"{counted(n_checks, 'check item')}, with labels of {names}. {OPENED}"
+    return f"{said} {COMPARED}" if store.settings(dataset).overlap == 1 else said
 
 
 def usual_labels(summary: DatasetSummary) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from sqlalchemy import (
     Table,
     delete,
     func,
+    or_,
     select,
     update,
 )
@@ -98,15 +99,21 @@ def deal(connection: Connection, dataset: DatasetRow, *, anew: bool = False) -> 
 def rename_person(connection: Connection, dataset: DatasetRow, name: str, new: str) -> None:
     """Move a person's list, tests and read guidelines to another name.
 
-    Who has a list under that name keeps that one with the check items of both, and the rest of it
-    is drawn anew.
+    Who has a list under that name keeps that one with the check items that either has begun, and
+    the rest of it is drawn anew.
     """
     mine, theirs = (rows_of(queue_items, dataset, person) for person in (name, new))
     if connection.execute(select(queues).where(*rows_of(queues, dataset, new))).first():
         at = select(queue_items.c.position).where(*theirs)
         ends = select(func.max(queue_items.c.place)).where(*theirs)
         behind = queue_items.c.place + 1 + (connection.execute(ends).scalar() or 0)
-        given = queue_items.c.attempt.is_not(None), queue_items.c.position.not_in(at)
+        annotator = annotators_of(connection, dataset.id).get(new)
+        own = select(annotated.c.position).where(
+            annotated.c.dataset_id == dataset.id,
+            annotated.c.annotator_id == (-1 if annotator is None else annotator.id),
+        )
+        begun = or_(queue_items.c.attempt > 0, queue_items.c.position.in_(own))
+        given = queue_items.c.attempt.is_not(None), begun, queue_items.c.position.not_in(at)
         moving = update(queue_items).where(*mine, *given)
         connection.execute(moving.values(reviewer=new, place=behind))
         _forget_list(connection, dataset, name)

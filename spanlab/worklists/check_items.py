@@ -113,10 +113,17 @@ def due(secret: str, n_others: int, rate: Fraction) -> int:
 
 
 def unseen(
-    connection: Connection, dataset: DatasetRow, secret: str, had: Collection[int]
+    connection: Connection,
+    dataset: DatasetRow,
+    secret: str,
+    had: Collection[int],
+    given: Collection[int] = (),
 ) -> list[int]:
-    """Return the positions of check items but those ``had``, in an order drawn by the secret."""
-    checks = {*connection.execute(select_checks(connection, dataset)).scalars()}
+    """Return the positions of check items but those ``had``, in an order drawn by the secret.
+
+    What was ``given`` as a check item is one, even if its gold labels are gone.
+    """
+    checks = {*connection.execute(select_checks(connection, dataset)).scalars(), *given}
     return sorted(checks.difference(had), key=lambda position: draw(secret, str(position)))
 
 

@@ -8,7 +8,9 @@ item out of it. So no address, order, number, filter or search tells a check ite
 Where everybody takes what others have left, nobody's part is settled beforehand: such a list grows
 by one item whenever its person comes to its end. Where what it was drawn from has changed (items
 came, the plan or the check items are others), all is drawn anew but what its person has written to,
-and what stays keeps its handle and, among what is unwritten, its order.
+and what stays keeps its handle and, among what is unwritten, its order. Check items come into such
+a list and leave it only as others do, at their rate: who kept a copy would know for one what comes
+or goes alone.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from hashlib import sha256
+from math import ceil
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, update
@@ -111,25 +114,37 @@ def _draw(
     planned = dict.fromkeys((*_planned(connection, dataset, settings, reviewer), *others))
     listed, own = _entries(connection, dataset, reviewer), _own(connection, dataset, reviewer)
     handles = {entry.position: entry.handle for entry in listed}
+    waiting = list[_Entry]()  # what is not begun of a list that does not grow
     if n_before is not None and not grows(settings):
+        waiting = [entry for entry in listed if not (entry.attempt or entry.position in own)]
         listed = [entry for entry in listed if entry.attempt or entry.position in own]
     listed += map(_Entry, sorted(own.difference(entry.position for entry in listed)))
     had = {entry.position for entry in listed}
     n_others, n_given = (sum(each.attempt == kind for each in listed) for kind in (None, 0))
     if n_before is None:  # who begins amid the work is not given what was due before
         n_before = 0 if n_given else n_others
-    pool = check_items.unseen(connection, dataset, secret, had) if settings.known else []
+    given, pool = {entry.position for entry in waiting if entry.attempt == 0}, list[int]()
+    if settings.known and not (settings.assigned_to and settings.share_of(reviewer) is None):
+        pool = check_items.unseen(connection, dataset, secret, had, given)
+        end = max(handles, default=-1)  # behind it are items that came with the new others
+        pool.sort(key=lambda at: (at not in given, at not in handles, at <= end))
     of_pool = {*pool}
     fresh = [position for position in planned if not (position in had or position in of_pool)]
     if grows(settings):
         due = partial(check_items.due, secret, rate=_rate(settings))
-        n_left = due(n_others + len(fresh)) - due(n_others)
-    else:
-        n_all = n_others - n_before + len(fresh)
-        n_left = _n_even(connection, dataset, settings, n_all) - n_given
-    pool.sort(key=lambda position: position not in handles)  # what is in the list stays
-    checks = dict.fromkeys(pool[: max(min(n_left, len(fresh)), 0)])  # none alone at the end
-    rest = [*fresh, *checks]
+        n_checks = min(due(n_others + len(fresh)) - due(n_others), len(fresh))
+    else:  # check items come only with others, and go only with others: alone they would be told
+        unbegun = {entry.position for entry in waiting} - of_pool
+        n_stay = len(unbegun.intersection(fresh))
+        stay = Fraction(n_stay, len(unbegun)) if unbegun else Fraction(1)
+        n_in_list = sum(position in handles for position in pool)
+        most = ceil(n_in_list * stay) + ceil((len(fresh) - n_stay) * _rate(settings))
+        n_even = _n_even(connection, dataset, settings, n_others - n_before + len(fresh)) - n_given
+        n_checks = min(max(n_even, int(len(given) * stay)), most)
+    checks = dict.fromkeys(pool[: max(n_checks, 0)])
+    gone = given.difference(checks)  # of these, what is no check item any more is an item as others
+    rest = [p for p in planned if p in gone or not (p in had or p in of_pool)]
+    rest += checks
     if settings.known:
         rest.sort(key=lambda position: check_items.draw(secret, f"place {position}"))
     listed += (

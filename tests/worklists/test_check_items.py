@@ -187,3 +187,48 @@ def test_who_has_skipped_an_item_is_still_blind(store: Store) -> None:
         assert sight_of(store, "d", "Ada").blind
         _write(store, name, "Ada", base=1)
     assert not sight_of(store, "d", "Ada").blind
+
+
+_NO_PLAN: dict[str, object] = {}
+_PLANS = [_NO_PLAN, *({"overlap": n, "assigned_to": ("Ada", "Ben")} for n in (1, 2))]
+
+
+@pytest.mark.parametrize("plan", _PLANS, ids=["no plan", "one of two", "two of two"])
+@pytest.mark.parametrize("share", [0.05, 0.4])
+def test_another_share_of_check_items_tells_nobody_which_they_are(
+    store: Store, plan: dict[str, object], share: float
+) -> None:
+    """Whatever came into a list alone, or left it, would be one."""
+    _set(store, **plan)
+    before, given = _listed(store), _checks(store)
+    for name in before[:8]:
+        _write(store, name, "Ada")
+    _set(store, known=CheckRules(labels=("gold",), share=share))
+    assert (_listed(store), _checks(store)) == (before, given)
+    store.import_records(
+        "d", [Record(item=Item(id=f"{n}", answer="said")) for n in range(100, 120)]
+    )
+    came = set(_listed(store)) - set(before)
+    n_others = sum(len(name) == 3 for name in came)
+    assert n_others in {10, 20}
+    assert len(came) - n_others <= share / (1 - share) * n_others + 1
+
+
+def test_gold_labels_that_go_and_come_back_tell_nobody_which_are_check_items(store: Store) -> None:
+    _set(store, overlap=1, assigned_to=("Ada", "Ben"))
+    before, given = _listed(store), _checks(store)
+    store.remove_annotator("d", "gold")
+    assert set(before) <= set(_listed(store))
+    assert _checks(store) == given
+    store.save_annotations("d", [(f"{n:02}", _GOLD) for n in range(0, 60, 4)])
+    assert (_listed(store), _checks(store)) == (before, given)
+
+
+def test_a_merged_list_brings_no_check_items_that_nobody_has_begun(store: Store) -> None:
+    lists = {person: _listed(store, person) for person in ("Ada", "Ben")}
+    begun = next(name for name in lists["Ben"] if name in _checks(store, "Ben") - _checks(store))
+    for person, name in (("Ben", begun), ("Ada", lists["Ada"][0])):
+        _write(store, name, person)
+    store.merge_annotators("d", "Ben", "Ada")
+    assert set(_listed(store)) == {*lists["Ada"], begun}
+    assert begun in _checks(store)
