@@ -52,6 +52,8 @@ _OPTIONS: Mapping[str, object] = {
     "logger.level": "warning",
     "logger.hideWelcomeMessage": True,  # it looks up the machine's address on the internet
     "runner.postScriptGC": False,  # a collection after every key would hold up the next
+    # Else a run begins while the one before it still ends, which takes away what was pressed.
+    "runner.fastReruns": False,
     "theme.light.primaryColor": LIGHT[0],
     "theme.dark.primaryColor": DARK[0],
     "theme.light.chartCategoricalColors": list(LIGHT),

@@ -20,7 +20,7 @@ def answering(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
     """Serve until the block ends, and give the address."""
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_port}"

@@ -9,7 +9,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import partial, partialmethod
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urljoin
@@ -17,6 +17,7 @@ from urllib.parse import urlencode, urljoin
 import streamlit as st
 from forks import Fork
 from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
+from streamlit.runtime.state.session_state import SessionState
 
 from spanlab.app.guard import serve
 from spanlab.base.settings import Settings
@@ -28,6 +29,7 @@ _NO_OTHER_HOST = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCL
 _SHORT_LIVED = "--js-flags=--no-opt --no-maglev"  # pages are gone before such work pays off
 REST = "between-tests"  # the path and class of the page where a browser waits
 MOVING = "moving"  # the file that has each run of a page move all of it
+SLOW = "slow"  # the path of a page whose runs take long to begin and to end
 # Whether an app is open that has nothing more to do, and no test has changed what it runs on. What
 # an app still says of the page that it leaves would lead back to it.
 _IS_DONE = """() => Boolean(document.querySelector(
@@ -117,6 +119,9 @@ def _serve(port: int) -> None:
     pace = worker.WorkerPace(poll=1.0)
     worker.WorkerRole = partial(worker.WorkerRole, pace=pace)  # type: ignore[assignment, misc]
     st.navigation = partial(_navigation, st.navigation)  # type: ignore[misc]
+    SessionState.on_script_finished = partialmethod(  # type: ignore[assignment]
+        _end, SessionState.on_script_finished
+    )
     serve(port)
 
 
@@ -128,6 +133,7 @@ def _navigation(
     Where a test has made the file ``MOVING``, every other run has a line more above the page.
     """
     pages[""].append(st.Page(_rest, title="Rest", url_path=REST, visibility="hidden"))
+    pages[""].append(st.Page(_slow, title="Slow", url_path=SLOW, visibility="hidden"))
     chosen = plain(pages, **as_is)
     if (Path(os.environ["SPANLAB_HOME"]) / MOVING).exists():
         st.session_state[MOVING] = not st.session_state.get(MOVING)
@@ -140,6 +146,20 @@ def _rest() -> None:
     """Draw next to nothing, and let the session be like a new one."""
     st.session_state.clear()
     st.html(f'<i class="{REST}"></i>')
+
+
+def _slow() -> None:
+    """Draw a button a second late, and take most of one to end once it is there."""
+    st.session_state[SLOW] = True
+    time.sleep(1.0)
+    if st.button("Press"):
+        st.text("It was pressed")
+
+
+def _end(state: SessionState, plain: Callable[..., None], *args: Any, **as_is: Any) -> None:
+    if SLOW in state:
+        time.sleep(0.8)
+    plain(state, *args, **as_is)
 
 
 def _free_port() -> int:
