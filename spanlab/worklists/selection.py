@@ -244,9 +244,10 @@ class Selection:
         return stored._replace(rows=rows, is_its=(), place=self._sampled.c.place)
 
     def _number(self, annotator: str) -> int:
-        """Return the number of an annotator; of a stranger one that nobody has."""
-        row = self._annotators.get(annotator)
-        return -1 if row is None else row.id
+        """Return the number of an annotator; of one of whom it may not know one that nobody has."""
+        row, query = self._annotators.get(annotator), self.query
+        is_seen = annotator == query.reviewer or (row and row.kind is AnnotatorKind.DETECTOR)
+        return row.id if row and (is_seen or not query.blind) else -1
 
     @property
     def _columns(self) -> tuple[ColumnElement[Any], ...]:

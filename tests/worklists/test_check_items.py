@@ -110,6 +110,17 @@ def test_a_blind_reviewer_asks_for_nothing_by_how_many_have_finished_it(store: S
     assert paging.page(store, "d", seen).rows
 
 
+def test_a_blind_reviewer_asks_for_what_a_detector_said_and_nobody_else(store: Store) -> None:
+    found = Annotation(annotator="detector", kind=AnnotatorKind.DETECTOR)
+    store.save_annotations("d", [(name, found) for name in _listed(store)[:9]])
+    _write(store, _listed(store)[0], "Ben")
+    n_done = {}
+    for name in ("detector", "gold", "Ben"):
+        query = replace(_ADA, detector=name, detector_status=Status.DONE)
+        n_done[name] = len(paging.page(store, "d", query).rows)
+    assert n_done == {"detector": 9, "gold": 0, "Ben": 0}
+
+
 @pytest.mark.parametrize("plan", [{}, {"overlap": 1}], ids=["all", "what others leave"])
 def test_a_list_is_in_no_order_that_other_items_are_in(store: Store, plan: dict[str, int]) -> None:
     """In import order what stands among items of another language would be a check item."""
