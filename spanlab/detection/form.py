@@ -58,20 +58,15 @@ def run_form() -> dict[str, Any]:
         filled["detectors"], filled["options"] = _ask_detectors()
     asking = [name for name in filled["detectors"] if asks_models(name)]
     with right:
-        if not asking:
-            _draw_heading("Model and passages")
-            st.caption(
-                "No language model is used; detectors read the item's own passages."
-                if filled["detectors"]
-                else "Depends on the detectors: choose at least one."
-            )
-        else:
+        if asking:
             here = environment()
             models = ask_model(asking, here)
             models["model_options"] = model_options_form(asking, "detect")
             if here.problem is None:
                 draw_model_check(DetectorSelection(detectors=tuple(asking), **models))
             filled |= models | _ask_passages(here)
+        elif filled["detectors"]:
+            st.caption("No language model is used; detectors read the item's own passages.")
     return filled | _ask_limits(filled["detectors"], bool(asking))
 
 

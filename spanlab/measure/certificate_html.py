@@ -93,6 +93,8 @@ def _verdict(measured: Measurement, content: Mapping[str, Any]) -> Iterator[str]
 def _suggestions(suggestions: Mapping[str, int]) -> str:
     shown, total = suggestions.get("shown", 0), sum(suggestions.values())
     unknown = suggestions.get("unknown")
+    if unknown == total:
+        return "Whether reviewers saw the detector's suggestions is not recorded."
     return f"Reviewers saw the detector's suggestions in {shown:,} of {total:,} reviews" + (
         f" (unknown for {unknown:,})." if unknown else "."
     )

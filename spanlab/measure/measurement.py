@@ -143,7 +143,7 @@ class Measurement:
             "measurement",
             f"Hallucinated {plan.unit} of {self.dataset}. {self.line}",
             self.groups,
-            (column_of("text", plan.by or "Items", "value"), lambda row: row.value),
+            (column_of("text", plan.by or "Group", "value"), lambda row: row.value),
             (ITEMS, lambda row: row.items),
             (column_of("count", "Reviews"), lambda row: row.reviews),
             (
@@ -414,7 +414,7 @@ def _remarks(items: MeasuredItems, suggestions: Mapping[str, int]) -> Iterable[s
     yield f"{_SAMPLE}{plan.design}, seed {plan.seed}. Estimate: {METHOD}."
     people = {name for item in items.items[: items.reviewed] for name, _ in item.reviews}
     if len(people) == 1:
-        yield f"Only {people.pop()} reviewed: how other people would judge is in no interval."
+        yield f"Only {people.pop()} reviewed: no interval covers how other people would judge."
     yield from _widened_by_people(items, len(people))
     if n_seen := int(items.seen.sum()):
         n_judging = int((~items.seen[items.chosen()]).sum())
@@ -460,7 +460,7 @@ def corrected_table(measured: Measurement) -> ResultTable:
         key="raw-and-corrected",
         title=f"What {plan.annotator} marked, and the corrected rate",
         columns=(
-            column_of("text", plan.by or "Items", "value"),
+            column_of("text", plan.by or "Group", "value"),
             column_of("text", "Which"),
             column_of("share", f"Share of {plan.unit}", "share"),
         ),

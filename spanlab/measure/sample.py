@@ -427,7 +427,8 @@ def state_line(
 ) -> str:
     """Return the state of a measurement in a line.
 
-    Such as ``Rate so far: 7.1 % (95 % CI 4.2 to 10.0); about 40 more reviews for ± 2 points.``
+    Such as ``Rate of these items so far: 7.1 % (95 % CI 4.2 to 10.0); about 40 more reviews for
+    ± 2 points.``
 
     Args:
         plan: the plan, which says how narrow the interval is to be.
@@ -445,11 +446,12 @@ def state_line(
         )
     interval = _with_ends(rate)
     if n_missing:
-        return f"Rate so far: {interval}; about {counted(n_missing, 'more review')} for {aim}."
+        more = counted(n_missing, "more review")
+        return f"Rate of these items so far: {interval}; about {more} for {aim}."
     future = ""
     if like is not None and (like.high - like.low) / 2 > plan.half_width:
         future = f" for these answers. Future answers: {_with_ends(like)}"
-    return f"Rate so far: {interval}; {aim} is reached{future}."
+    return f"Rate of these items so far: {interval}; {aim} is reached{future}."
 
 
 def _with_ends(rate: MeanInterval) -> str:

@@ -81,7 +81,7 @@ def _draw_roles(places: list[str]) -> None:
             tell_after_rerun(f"{person.strip()} is {role} now.")
             st.rerun()
     if not granted:
-        st.info("Nobody has a role yet.")
+        st.caption("No roles granted yet. Invited people have the role of their link.")
         return
     _show_grid(role_table(granted), "Granted roles")
     lines = {

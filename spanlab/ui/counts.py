@@ -47,9 +47,9 @@ _STYLE = (
   background: repeating-linear-gradient(135deg, FAILED 0 4px, transparent 4px 7px); }
 .counts .figures { font-variant-numeric: tabular-nums; }
 @media (max-width: 640px) {
-  .counts { grid-template-columns: 1fr; gap: .2rem; }
-  .counts .who { max-width: none; }
-  .counts .figures { margin-bottom: .5rem; }
+  .counts { grid-template-columns: minmax(0, 1fr) auto; grid-auto-flow: dense; gap: .2rem .6rem; }
+  .counts.bounded { max-height: 24rem; }
+  .counts .bar { grid-column: 1 / -1; margin-bottom: .3rem; }
 }
 </style>""".replace("DONE", DONE)
     .replace("NEUTRAL", NEUTRAL)

@@ -53,7 +53,8 @@ def axis_of(*, is_share: bool = False) -> alt.Axis:
     """Return an axis with about five ticks, in per cent for shares."""
     import altair as alt
 
-    return alt.Axis(tickCount=_TICKS, format="~%" if is_share else alt.Undefined)
+    percent = "format(100 * datum.value, '~f') + ' %'"
+    return alt.Axis(tickCount=_TICKS, labelExpr=percent if is_share else alt.Undefined)
 
 
 def names_axis(room: int = 220) -> alt.Axis:

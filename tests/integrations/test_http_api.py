@@ -166,7 +166,9 @@ def test_what_a_job_marked_is_no_rate_until_people_have_measured_it(
     measured = client.get(f"/v1/jobs/{job_id}/rates").json()
     assert (measured["is_raw"], len(measured["tables"])) == (False, 2)
     title = measured["tables"][0]["title"]
-    assert title.startswith("Hallucinated answers. Rate so far: 0.0 % (95 % CI 0.0 to ")
+    assert title.startswith(
+        "Hallucinated answers. Rate of these items so far: 0.0 % (95 % CI 0.0 to "
+    )
     assert measured["tables"][0]["rows"][0]["Future answers to"] > 0
     assert client.get("/v1/jobs/none/rates").status_code == 404
 

@@ -74,7 +74,7 @@ def test_a_rate_is_corrected_by_the_reviews_of_its_queue(store: Store, design: s
     (pair,) = found.pairs
     assert pair[2].difference.high < 0
     assert len(found.history) > 10
-    assert found.line.startswith(f"Rate so far: {100 * everybody.finite.mean:.1f} %")
+    assert found.line.startswith(f"Rate of these items so far: {100 * everybody.finite.mean:.1f} %")
     assert "more reviews for ± 3 points" in found.line
 
 
@@ -355,7 +355,7 @@ def test_what_a_detector_marks_is_no_rate_until_it_is_measured(
     exported = run_here(["export", "d", "-o", "d.html"], tmp_path, environment)
     assert exported.returncode == 0, exported.stderr
     page = (tmp_path / "d.html").read_text()
-    assert "Hallucinated answers of d. Rate so far: " in page
+    assert "Hallucinated answers of d. Rate of these items so far: " in page
     assert "is raw detector output" in page
 
 

@@ -263,7 +263,7 @@ def _measure(server: Server, lead: Page, nora: Page) -> None:
     nora.goto(server.url(dataset="ours"))
     nora.locator(".sl-finished").get_by_text(_END).wait_for()
     assert "Too few reviews" not in nora.content()
-    assert "Rate so far" not in nora.content()
+    assert "Rate of these items" not in nora.content()
 
 
 def _read_report(server: Server, lead: Page) -> None:

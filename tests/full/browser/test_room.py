@@ -170,6 +170,20 @@ def test_an_item_without_passages_begins_with_its_spans(desk: Sit) -> None:
     expect(here.page.get_by_role("listbox", name="Spans")).to_contain_text("No spans.")
 
 
+def test_tabs_and_controls_without_content_are_left_out_until_they_have_some(desk: Sit) -> None:
+    passages = (Passage(text="Ann was born."),)
+    here = desk([Record(item=Item(id="plain", answer="Ann.", passages=passages))])
+    tabs = here.page.get_by_role("tab")
+    expect(tabs).to_have_text(["Evidence 1"])
+    expect(here.page.get_by_role("slider", name="Suggestions from")).to_be_hidden()
+    here.press("Shift+ArrowRight", "d")
+    expect(tabs).to_have_text(["Evidence 1", "Spans 1"])
+    here.press("l")
+    expect(tabs).to_have_text(["Evidence 1", "Spans 1", "Claims"])
+    here.press("Escape", "v")
+    expect(tabs).to_have_text(["Evidence 1", "Spans 1"])
+
+
 def _middle(page: Page, name: str) -> tuple[float, float]:
     box = box_of(page.locator(name))
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

@@ -19,7 +19,9 @@ export class Annotators {
         const ordered = this.view.editor.names.ordered(annotators);
         const kinds = Object.keys(KIND_WORDS).map((kind) => ordered.filter((one) => one.kind === kind));
         const nodes = kinds.flatMap((group) => this.group(group));
-        const others = hiddenWords(hidden) || (nodes.length === 0 ? "Nobody has annotated this item yet." : "");
+        const hiddenOnes = hiddenWords(hidden);
+        this.isFilled = nodes.length > 0 || hiddenOnes !== "";
+        const others = hiddenOnes || (nodes.length === 0 ? "Nobody has annotated this item yet." : "");
         if (others) nodes.push(h("span", { class: "sl-quiet" }, others));
         this.node.replaceChildren(...nodes);
     }

@@ -117,6 +117,7 @@ export class ClaimPanel {
         const { item } = this.editor;
         this.rows = rowsOf(item, this.editor.hidden());
         this.view.panel.count("claims", this.rows.length);
+        this.view.panel.fill("claims", this.rows.length > 0 || this.view.hints.byTouch); // a finger has no key for it
         if (!this.isOpen) return this.dim();
         this.none.hidden = this.rows.length > 0;
         this.lanes.paint();

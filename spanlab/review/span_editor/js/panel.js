@@ -12,6 +12,7 @@ export class Panel {
         this.parts = parts;
         this.chosen = null; // by the reviewer; until then the item decides
         this.tabs = new Map();
+        this.filled = {}; // by tab whether it has something to show, if it may have nothing
         for (const [id, { name, node }] of Object.entries(parts)) {
             node.classList.add("sl-page");
             node.id = `sl-page-${id}`;
@@ -31,7 +32,7 @@ export class Panel {
 
     /** Another item is open: without a choice that it has a tab for, its passages come first, then its spans. */
     open({ passages }) {
-        const has = this.chosen && !this.tabs.get(this.chosen).hidden;
+        const has = this.chosen && (this.filled[this.chosen] ?? !this.tabs.get(this.chosen).hidden);
         this.show(has ? this.chosen : passages.length > 0 ? "evidence" : "spans");
     }
 
@@ -59,9 +60,15 @@ export class Panel {
         return this.choose(ids.at((ids.indexOf(this.shown) + step) % ids.length));
     }
 
-    /** Say how many things a tab holds; without any it can still be opened. */
+    /** Say how many things a tab holds. */
     count(id, number) {
         this.tabs.get(id).lastChild.textContent = number > 0 ? ` ${number}` : "";
+    }
+
+    /** Leave out a tab that has nothing to show; where its key opens it all the same, it is there. */
+    fill(id, filled) {
+        this.filled[id] = filled;
+        this.tabs.get(id).hidden = !filled && this.shown !== id;
     }
 
     show(id) {
@@ -71,6 +78,7 @@ export class Panel {
             tab.setAttribute("aria-selected", String(other === id));
             tab.tabIndex = other === id ? 0 : -1;
             this.parts[other].node.classList.toggle("sl-shown", other === id);
+            if (other in this.filled) this.fill(other, this.filled[other]);
         }
         this.parts[id].shown?.();
     }

@@ -37,6 +37,7 @@ export class SpanList {
         const { rows } = this;
         const { editor } = this.view;
         this.view.panel.count("spans", rows.length);
+        this.view.panel.fill("spans", rows.length > 0 || this.view.annotators.isFilled);
         this.title.textContent = `Spans: ${editor.count("own")} own, ${editor.count("open")} undecided`;
         this.space.style.height = `${rows.length * ROW}px`;
         const first = Math.max(0, Math.floor(this.node.scrollTop / ROW) - 3);

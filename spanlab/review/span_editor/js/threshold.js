@@ -73,6 +73,7 @@ export class Threshold {
     }
 
     paint() {
+        this.node.hidden = this.view.editor.item.groups.length === 0;
         this.slider.value = String(this.least);
         this.slider.setAttribute("aria-valuetext", this.named);
         this.value.textContent = this.named;

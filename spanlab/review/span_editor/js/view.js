@@ -165,9 +165,12 @@ export class View {
         this.annotators.build(item.payload);
         this.lanes.build(item);
         this.trace.follow();
-        if (isNew) this.panel.open(item.payload);
         this.claims.open(item);
         this.marksChanged();
+        if (isNew) {
+            this.flush(); // which tabs there are
+            this.panel.open(item.payload);
+        }
         this.head.paint();
         this.editor.conflict.paint();
         if (this.mayTakeFocus()) this.focusAnswer();
