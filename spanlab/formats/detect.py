@@ -137,7 +137,10 @@ def _json_format(records: list[dict[str, object]], file: InputFile) -> str:
     for record in records:
         keys = frozenset(record)
         names = _formats_of(record)
-        if names == [_OWN] and SpanlabReader.is_somebody_elses(record):
+        if names == [_OWN] and (
+            SpanlabReader.is_somebody_elses(record)
+            or any(map(SpanlabReader.has_bare_spans, records))  # an empty list says nothing yet
+        ):
             return "json"
         if len(names) == 1:
             return names[0]

@@ -60,6 +60,20 @@ def test_the_format_is_told_from_the_content(tmp_path: Path, content: str, name:
 LONG = "x " * 2_500_000  # a passage as RAG items have it, of 5 MB
 
 
+@pytest.mark.parametrize("model", [{}, {"model": "m"}], ids=["bare", "with a model"])
+def test_annotations_that_are_places_are_somebodys_own_marks(
+    tmp_path: Path, model: dict[str, str]
+) -> None:
+    said = {"id": "a", "question": "When?", "answer": "In 1925.", **model}
+    marks = [[], [{"start": 3, "end": 7, "text": "1925", "label": "date"}]]
+    lines = [json.dumps(said | {"id": str(n), "annotations": each}) for n, each in enumerate(marks)]
+    for ordered in (lines, lines[::-1]):
+        records = {record.item.id: record for record in read(file(tmp_path, "\n".join(ordered)))}
+        (place,) = records["1"].annotations[0].spans
+        assert (place.start, place.end, place.label) == (3, 7, "date")
+        assert records["0"].annotations[0].spans == ()
+
+
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
 @pytest.mark.parametrize(
     ("record", "name"),

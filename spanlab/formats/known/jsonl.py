@@ -109,6 +109,14 @@ class SpanlabReader(reader.FormatReader):
             return True  # as APIs and TREC have them
         return foreign or is_listed or isinstance(record.get("meta"), str)
 
+    @staticmethod
+    def has_bare_spans(record: Mapping[str, object]) -> bool:
+        """Say whether a record's annotations are places, without who says so: another's, too."""
+        marks = record.get("annotations")
+        return isinstance(marks, list) and any(
+            isinstance(mark, Mapping) and {"start", "end"} <= mark.keys() for mark in marks
+        )
+
     @property
     def fields(self) -> Mapping[str, str]:
         """Every field is read as what it is called: nothing is left out."""
