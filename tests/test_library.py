@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 import spanlab
 from spanlab.base.errors import InputError, UsageError
-from spanlab.schema import Status
+from spanlab.schema import AnnotatorKind, Status
 from spanlab.text.labels import ItemLabels
 
 pytestmark = pytest.mark.system("offline")
@@ -158,6 +159,40 @@ def test_annotators_are_compared_and_their_agreement_and_rates_told(
     assert "not a hallucination rate" in str(spanlab.rates(records, annotators=["offline"]))
     with pytest.raises(UsageError, match="no annotator named 'anna'"):
         spanlab.agreement(records, ["anna"])
+
+
+def test_verdicts_without_places_are_compared_shown_and_never_become_zeros() -> None:
+    """The right detector once lost to one that marks nothing, and wrong answers looked clean."""
+    rows = [{"answer": f"Answer {n} is here.", "hallucinated": n < 30} for n in range(100)]
+    with pytest.warns(UserWarning, match="judges whole answers"):
+        records = spanlab.load(rows)
+    verdicts = {record.item.id: record.annotations[0].hallucinated for record in records}
+
+    def called(name: str, judge: Callable[[str], bool | None]) -> list[spanlab.Annotation]:
+        return [
+            spanlab.Annotation(
+                annotator=name,
+                kind=AnnotatorKind.DETECTOR,
+                status=Status.DONE,
+                answer_hallucinated=judge(record.item.id),
+            )
+            for record in records
+        ]
+
+    both = zip(called("right", verdicts.get), called("nothing", lambda _: None), strict=True)
+    records = [
+        record.model_copy(update={"annotations": (*record.annotations, *pair)})
+        for record, pair in zip(records, both, strict=True)
+    ]
+    compared = spanlab.compare(records, "right", "nothing")
+    assert compared.differences is None
+    assert compared.answers.difference == pytest.approx(0.3)
+    assert "Whole answers: right minus nothing against gold, paired" in str(compared)
+    page = spanlab.plot(records[0]).html
+    assert "Called hallucinated as a whole: no place is marked." in page
+    assert "no place is marked" not in spanlab.plot(records[-1]).html
+    with pytest.raises(InputError, match="marks no place in it"):
+        spanlab.to_arrays(records, "gold")
 
 
 def test_records_are_frames_arrays_files_and_pages(

@@ -18,7 +18,8 @@ from spanlab.storage.datasets import summary_of
 def write_datasets(store: Store, names: Iterable[str], output: Path) -> Mapping[str, Any]:
     """Write datasets as they are now below a benchmark's folder, and return fields of its plan.
 
-    Gold labels are the reference; where a dataset has none, the majority of its people is.
+    Gold labels are the reference; where a dataset has none, the majority of its people is. Where
+    they judge whole answers and mark no place, detectors are scored on answers, too.
 
     Args:
         store: the annotation database.
@@ -46,7 +47,11 @@ def write_datasets(store: Store, names: Iterable[str], output: Path) -> Mapping[
             "licence": "licence not stated",
             "source": "this database",
         }
+        kind = AnnotatorKind.GOLD if has_gold else AnnotatorKind.PERSON
         fields["reference"] = "gold" if has_gold else "people"
+        said = (a for record in store.records(name) for a in record.finished if a.kind is kind)
+        if all(annotation.is_verdict_only for annotation in said):
+            fields["level"] = "answers"
         lines = [f"{field} = {json.dumps(text)}" for field, text in fields.items()]
         entries[entry] = "\n".join(["[[dataset]]", *lines, f'files = ["{entry}.jsonl"]', ""])
         folder.mkdir(parents=True, exist_ok=True)

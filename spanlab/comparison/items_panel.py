@@ -9,7 +9,7 @@ import streamlit as st
 
 from spanlab.output.figures import counted, figure, percent
 from spanlab.output.marked_text import mark_html, marked_html
-from spanlab.output.wording import responses_in_words
+from spanlab.output.wording import responses_in_words, unmarked_in_words
 from spanlab.schema import (
     Annotation,
     DatasetSummary,
@@ -135,7 +135,7 @@ def _body_html(item: Item, annotation: Annotation | None) -> str:
 
 def _spans_html(annotation: Annotation) -> str:
     if not annotation.spans:
-        return "<p class='none'>Checked: no spans.</p>"
+        return f"<p class='none'>{unmarked_in_words(annotation)}</p>"
     rows = []
     for span in annotation.spans[:_LISTED]:
         responses = responses_in_words(span.attributes)

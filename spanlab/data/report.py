@@ -16,7 +16,7 @@ from spanlab.data.report_head import head_html
 from spanlab.output.figures import counted, percent
 from spanlab.output.html_page import page_head
 from spanlab.output.marked_text import mark_html, marked_html
-from spanlab.output.wording import responses_in_words
+from spanlab.output.wording import responses_in_words, unmarked_in_words
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -116,7 +116,9 @@ def _annotation(annotation: Annotation, item: Item, *, folded: bool) -> str:
     if responses := responses_in_words(annotation.responses):
         text += f"<p class='about' dir='auto'>{escape(responses)}</p>"
     items = "".join(_span(span, item) for span in annotation.spans)
-    spans = f"<ol>{items}</ol>" if items else "<p class='about'>No spans.</p>"
+    is_done = annotation.status is Status.DONE
+    nothing = f"<p class='about'>{unmarked_in_words(annotation)}</p>" if is_done else ""
+    spans = f"<ol>{items}</ol>" if items else nothing
     body = f"{text}\n{spans}{_claims(annotation.claims, item)}"
     if folded:
         return f"<details><summary>{name}{kind}</summary>{body}</details>\n"

@@ -20,15 +20,14 @@ from spanlab.measure.rates import RateReport
 from spanlab.output.tables import ResultTable, ResultViews
 from spanlab.schema import AnnotatorKind, Record
 from spanlab.scoring.annotators import DatasetComparison, compare_records
-from spanlab.scoring.comparison import ReportComparison
-from spanlab.scoring.comparison import compare as compare_scores
+from spanlab.scoring.comparison import MeanDifference, ReportComparison
 from spanlab.scoring.files import (
     ScoreEvaluation,
     SpanMetric,
     difference_table,
     evaluate,
+    right_table,
 )
-from spanlab.scoring.report import score as score_labels
 from spanlab.text.labels import ItemLabels, labels_of
 
 if TYPE_CHECKING:
@@ -95,27 +94,39 @@ def _pairs(records: Iterable[Record], annotator: str, against: str) -> LabelPair
 
 @dataclass(frozen=True)
 class AnnotatorComparison(ResultViews):
-    """Two annotators against the same reference, paired by item."""
+    """Two annotators against the same reference, paired by item.
+
+    ``differences`` are of the spans of items in which all three mark places, None without any;
+    ``answers`` is of the share of all ``n`` answers that are judged right.
+    """
 
     a: str
     b: str
     against: str
-    differences: ReportComparison
+    differences: ReportComparison | None
+    answers: MeanDifference
+    n: int
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return the differences by language and macro, with 95 % intervals and p-values."""
         title = f"{self.a} minus {self.b} against {self.against}, paired"
-        return (difference_table(self.differences, title),)
+        spans = self.differences and difference_table(self.differences, title)
+        answers = right_table(self.answers, self.n, title)
+        return (answers,) if spans is None else (spans, answers)
 
     def figures(self) -> dict[str, Any]:
         """Return all figures."""
-        return self.differences.model_dump()
+        spans = {} if self.differences is None else self.differences.model_dump()
+        return {**spans, "answers": self.answers.model_dump()}
 
 
 def compare(
     records: Iterable[Record], annotator: str, other: str, *, against: str = "gold"
 ) -> AnnotatorComparison:
-    """Compare two annotators on the same items: differences of IoU and Corr, with p-values.
+    """Compare two annotators on the same items: how much better one is, with p-values.
+
+    Of marked places these are differences of IoU and Corr, of whole answers of the share of those
+    that are judged right.
 
     Args:
         records: records that all three have annotated.
@@ -130,8 +141,12 @@ def compare(
         InputError: there are no records, or one lacks an annotation.
     """
     items = list(records_alone(records))
-    a, b = (score_labels(_pairs(items, name, against)) for name in (annotator, other))
-    return AnnotatorComparison(annotator, other, against, compare_scores(a, b))
+    a, b = (_pairs(items, name, against) for name in (annotator, other))
+    found = evaluate(a, against=b)
+    assert found.answers_against is not None  # both have all items
+    return AnnotatorComparison(
+        annotator, other, against, found.against, found.answers_against, len(items)
+    )
 
 
 def agreement(
@@ -225,12 +240,19 @@ def to_arrays(records: Iterable[Record], annotator: str) -> list[NDArray[np.floa
         An array for each record, as long as its answer has characters.
 
     Raises:
-        InputError: the annotator has not finished one of them.
+        InputError: the annotator has not finished one of them, or calls an answer hallucinated
+            without a place.
     """
     arrays = []
     for record in records_alone(records):
-        array = np.zeros(len(record.item.answer))
-        for start, end, prob in labels_of(record, annotator).soft:
+        array, labels = np.zeros(len(record.item.answer)), labels_of(record, annotator)
+        if labels.verdict.hallucinated and not labels.verdict.is_placed:
+            raise InputError(
+                f"{annotator!r} calls the answer of {record.item.id!r} hallucinated and marks no "
+                "place in it, so its characters have no probability",
+                expected="records without it, or the verdicts: record.by(…).hallucinated",
+            )
+        for start, end, prob in labels.soft:
             array[start:end] = prob
         arrays.append(array)
     return arrays

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from spanlab.output.figures import counted, money, percent
 
 if TYPE_CHECKING:
-    from spanlab.schema import DatasetSettings, Responses
+    from spanlab.schema import Annotation, DatasetSettings, Responses
     from spanlab.schema.progress import PersonProgress
     from spanlab.schema.usage import Usage
 
@@ -24,6 +24,13 @@ def plan_in_words(settings: DatasetSettings) -> str:
     return (
         f"{how_many} per item, assigned to {named if len(people) <= 4 else f'{len(people)} people'}"
     )
+
+
+def unmarked_in_words(annotation: Annotation) -> str:
+    """Say of an annotation without spans what it says, as a sentence."""
+    if annotation.is_verdict_only and annotation.hallucinated:
+        return "Called hallucinated as a whole: no place is marked."
+    return "Checked: no spans."
 
 
 def blind_in_words(settings: DatasetSettings) -> str:

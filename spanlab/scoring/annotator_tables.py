@@ -227,7 +227,8 @@ def alpha_table(
             if any(agreed and agreed.n for agreed in (people, everybody))
         ),
         remarks=remarks,
-        empty="Agreement needs items that two or more annotators have finished.",
+        empty="Agreement needs items that two or more people or detectors have finished; gold "
+        "labels and votes do not count.",
     )
 
 

@@ -143,16 +143,28 @@ def score_answers(pairs: AnswerPairs) -> AnswerScores:
         "precision": int(counts @ cells[:, 1]),
         "recall": n_gold,
         "average_precision": n_gold,
-        "f1": len(pairs),
+        "f1": int(counts @ cells[:, :2].max(axis=1)),
     }
     smaller = min(n_gold, len(pairs) - n_gold)
     scores = {
         key: None
         if np.isnan(value)
-        else resampled_mean(float(value), column[~np.isnan(column)], n_of.get(key, smaller))
+        else _interval(key, float(value), column[~np.isnan(column)], n_of.get(key, smaller))
         for key, value, column in zip(ANSWER_SCORES, observed, samples.T, strict=True)
     }
     return AnswerScores(n=len(pairs), hallucinated=n_gold, **scores)
+
+
+def _interval(key: str, value: float, samples: Table, n: int) -> MeanInterval:
+    """Return a score with its interval; F1's is that of a share, which it is a function of.
+
+    Of ``n`` answers that either side calls hallucinated, a share s is so by both: 2s / (1 + s).
+    """
+    if key != "f1":
+        return resampled_mean(value, samples, n)
+    share = resampled_mean(value / (2 - value), samples / (2 - samples), n)
+    low, high = (2 * end / (1 + end) for end in (share.low, share.high))
+    return MeanInterval(mean=value, low=low, high=high)
 
 
 def _mean(cell: Cell) -> Cell:

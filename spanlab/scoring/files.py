@@ -87,7 +87,7 @@ class ScoreEvaluation(ResultViews):
         if self.against is not None:
             others.append(difference_table(self.against))
         if self.answers_against is not None:
-            others.append(_right_table(self.answers_against, self.answers.total.n))
+            others.append(right_table(self.answers_against, self.answers.total.n))
         return (first.model_copy(update={"remarks": self._remarks()}), *others)
 
     def _remarks(self) -> tuple[str, ...]:
@@ -165,12 +165,14 @@ class ScoreEvaluation(ResultViews):
         return (ResultTable(key="baselines", title="Baselines", columns=columns, rows=rows),)
 
 
-def _right_table(difference: MeanDifference, n: int) -> ResultTable:
-    """Return by how much more answers a system judges right than another."""
+def right_table(
+    difference: MeanDifference, n: int, title: str = "PRED minus --against, paired"
+) -> ResultTable:
+    """Return by how much more of ``n`` answers a system judges right than another."""
     column = column_of("difference", "Judged right", "right")
     return ResultTable(
         key="answer-differences",
-        title="Whole answers: PRED minus --against, paired",
+        title=f"Whole answers: {title}",
         columns=(ITEMS, column, P_VALUE),
         rows=((n, *difference_cells(difference)),),
     )

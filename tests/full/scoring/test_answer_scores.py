@@ -59,6 +59,20 @@ def test_what_is_not_defined_is_none() -> None:
     assert means(wrong) == [None, 0.0, 0.0, None, None, 1.0]
 
 
+@pytest.mark.parametrize(
+    ("called", "low", "high"), [(1, 0.935, 1.0), (0, 0.0, 0.065)], ids=["all", "none"]
+)
+def test_f1_is_as_unsure_as_the_few_answers_that_it_counts(
+    called: int, low: float, high: float
+) -> None:
+    """Of 200 answers 55 are hallucinated: Wilson's interval is of 55 of 55, or of none of them."""
+    scores = score_answers(pairs(*[(1, called, called)] * 55, *[(0, 0, 0.0)] * 145))
+    assert scores.recall is not None and scores.f1 is not None
+    assert (scores.recall.low, scores.recall.high) == pytest.approx((low, high), abs=0.001)
+    wanted = [2 * end / (1 + end) for end in (low, high)]
+    assert [scores.f1.low, scores.f1.high] == pytest.approx(wanted, abs=0.001)
+
+
 def test_the_baselines_are_chance() -> None:
     found = {name: means(scores) for name, scores in baselines([gold for gold, _ in FIVE]).items()}
     share = 3 / 5
