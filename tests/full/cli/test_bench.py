@@ -52,14 +52,18 @@ def test_a_dataset_of_verdicts_on_whole_answers_is_scored_on_answers(
     spanlab: Run, tmp_path: Path
 ) -> None:
     rows = [
-        {"passages": ["Built in 1900."], "answer": f"Built in {year}.", "hallucinated": year != 1900}
+        {
+            "passages": ["Built in 1900."],
+            "answer": f"Built in {year}.",
+            "hallucinated": year != 1900,
+        }
         for year in (1900, 1907, 1900, 1911)
     ]
     (tmp_path / "verdicts.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     assert spanlab("import", "verdicts.jsonl", "--dataset", "verdicts").returncode == 0
     done = spanlab("bench", "verdicts", "--detector", "offline", "-o", "table")
     assert done.returncode == 0, done.stderr
-    assert figures(tmp_path / "table")["offline"]["Macro F1"] == "1.000"
+    assert figures(tmp_path / "table")["offline"]["Macro F1"] == "1.0"
 
 
 def test_the_samples_make_a_table_without_anything(spanlab: Run, tmp_path: Path) -> None:
