@@ -110,9 +110,10 @@ class AnnotatorComparison(ResultViews):
     def tables(self) -> tuple[ResultTable, ...]:
         """Return the differences by language and macro, with 95 % intervals and p-values."""
         title = f"{self.a} minus {self.b} against {self.against}, paired"
-        spans = self.differences and difference_table(self.differences, title)
         answers = right_table(self.answers, self.n, title)
-        return (answers,) if spans is None else (spans, answers)
+        if self.differences is None:
+            return (answers,)
+        return (difference_table(self.differences, title), answers)
 
     def figures(self) -> dict[str, Any]:
         """Return all figures."""
