@@ -153,7 +153,15 @@ def test_annotators_are_compared_and_their_agreement_and_rates_told(
     assert compared["IoU"].iloc[-1] >= 0
     assert "p of IoU" in compared.columns
     assert spanlab.agreement(records, ["gold", "three"]).everybody.alpha == 1.0
-    rates = spanlab.rates(records, by="meta.model").to_pandas()
+    by_model = spanlab.rates(records, by="meta.model")
+    assert "No two of these answered two or more questions in common" in str(by_model)
+    asked = [
+        record.model_copy(update={"item": record.item.model_copy(update={"question": str(n // 2)})})
+        for n, record in enumerate(records)
+    ]
+    assert "questions in common" not in str(spanlab.rates(asked, by="model"))
+    assert "questions in common" not in str(spanlab.rates(records, by="lang"))
+    rates = by_model.to_pandas()
     assert sorted(rates["meta.model"]) == ["a", "b"]
     assert list(rates["Share of an answer"]) == [pytest.approx(9 / 27)] * 2
     assert "not a hallucination rate" in str(spanlab.rates(records, annotators=["offline"]))

@@ -23,6 +23,7 @@ from spanlab.measure.rates import (
     RateGroup,
     RateReport,
     fields_of,
+    model_field,
     relations_by,
     values_of,
 )
@@ -47,6 +48,10 @@ from spanlab.storage import Store
 from spanlab.storage.datasets import check_annotators, summary_of, with_progress
 from spanlab.text.labels import hard_of
 
+_NO_COMMON: Final = (
+    "No two of these answered two or more questions in common, as the column `question` has them: "
+    "they are not compared."
+)
 _NO_RATE: Final = (
     "A detector's marks are not a hallucination rate; `spanlab measure` corrects them by reviews."
 )
@@ -222,19 +227,23 @@ class RateTally:
             key=lambda group: ((group.rates.characters or group.rates.answers).mean, group.value)
         )
         paired_off = len(groups) <= _MOST_PAIRS and self._field != LABEL
+        pairs = tuple(_pairs(self._groups)) if paired_off else ()
+        of_models = model_field([f"item.{self._field}"]) is not None
+        is_unpaired = of_models and paired_off and len(groups) > 1 and not pairs
         annotators = tuple(name for name in self._annotators if name in self._counted)
         machines = [name for name in annotators if self._is_machine(name)]
         return RateReport(
             field=self._field,
             annotators=annotators,
             groups=tuple(groups),
-            pairs=tuple(_pairs(self._groups)) if paired_off else (),
+            pairs=pairs,
             unlabelled=self._unlabelled,
             unplaced=self._unplaced,
             is_raw=bool(machines),
             remarks=(
                 *((f"{_NO_RATE} {sampling_alone(machines)}",) if machines else ()),
                 *((ONE_ITEM,) if any(group.n == 1 for group in groups) else ()),
+                *((_NO_COMMON,) if is_unpaired else ()),
                 *(
                     f"{group.value}: {group.n:,} answers to {group.clusters:,} questions or "
                     "documents; the intervals count these."
