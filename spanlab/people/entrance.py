@@ -91,7 +91,9 @@ def entrance_of(
         return _judge_test(store, dataset, person, given_items.test(attempt))
     if last is None:
         return EntranceState("begin", attempt=1)
-    return _failed_state(settings.known, given_items, last)
+    n_left = given_items.total - len(given_items.given)
+    may_retry = settings.known.retry and n_left >= settings.known.test_items
+    return EntranceState("failed", last.attempt + 1, score=last.score, again=may_retry)
 
 
 def _judge_test(
@@ -112,12 +114,6 @@ def _judge_test(
     entrance = Entrance(person, attempt, score=score, passed=passed, at=datetime.now(UTC))
     entrances.enter(store, dataset, entrance)
     return entrance_of(store, dataset, person)
-
-
-def _failed_state(rules: CheckRules, given_items: CheckItems, last: Entrance) -> EntranceState:
-    n_left = given_items.total - len(given_items.given)
-    may_retry = rules.retry and n_left >= rules.test_items
-    return EntranceState("failed", last.attempt + 1, score=last.score, again=may_retry)
 
 
 @dataclass(frozen=True)

@@ -107,11 +107,7 @@ def rename_person(connection: Connection, dataset: DatasetRow, name: str, new: s
         at = select(queue_items.c.position).where(*theirs)
         ends = select(func.max(queue_items.c.place)).where(*theirs)
         behind = queue_items.c.place + 1 + (connection.execute(ends).scalar() or 0)
-        annotator = annotators_of(connection, dataset.id).get(new)
-        own = select(annotated.c.position).where(
-            annotated.c.dataset_id == dataset.id,
-            annotated.c.annotator_id == (-1 if annotator is None else annotator.id),
-        )
+        own = select(annotated.c.position).where(*is_by(connection, dataset, new))
         begun = or_(queue_items.c.attempt > 0, queue_items.c.position.in_(own))
         given = queue_items.c.attempt.is_not(None), begun, queue_items.c.position.not_in(at)
         moving = update(queue_items).where(*mine, *given)
@@ -141,6 +137,13 @@ def forget_person(connection: Connection, dataset: DatasetRow, name: str) -> Non
 def _forget_list(connection: Connection, dataset: DatasetRow, name: str) -> None:
     for table in _OF_LISTS:
         connection.execute(delete(table).where(*rows_of(table, dataset, name)))
+
+
+def is_by(connection: Connection, dataset: DatasetRow, name: str) -> list[ColumnElement[bool]]:
+    """Return the conditions for what an annotator said, who may be unknown yet."""
+    annotator = annotators_of(connection, dataset.id).get(name)
+    number = -1 if annotator is None else annotator.id
+    return [annotated.c.dataset_id == dataset.id, annotated.c.annotator_id == number]
 
 
 def rows_of(table: Table, dataset: DatasetRow, reviewer: str) -> list[ColumnElement[bool]]:

@@ -15,8 +15,8 @@ from sqlalchemy import Connection, and_, func, select
 
 from spanlab.schema import Permission, Status
 from spanlab.storage import Store
-from spanlab.storage.assignment import is_check, rows_of, select_checks
-from spanlab.storage.catalog import DatasetRow, annotators_of
+from spanlab.storage.assignment import is_by, is_check, rows_of, select_checks
+from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.engine import look_up_once
 from spanlab.storage.tables import annotated, items, queue_items
 
@@ -78,15 +78,12 @@ def check_items_of(connection: Connection, dataset: DatasetRow, reviewer: str) -
 
 
 def _check_items(connection: Connection, dataset: DatasetRow, reviewer: str) -> CheckItems:
-    annotator = annotators_of(connection, dataset.id).get(reviewer)
-    is_own = annotated.c.annotator_id == (-1 if annotator is None else annotator.id)
-    at, of_item = (
-        and_(table.c.dataset_id == dataset.id, table.c.position == queue_items.c.position)
-        for table in (annotated, items)
-    )
+    own, at_item = (table.c.position == queue_items.c.position for table in (annotated, items))
+    is_own = and_(own, *is_by(connection, dataset, reviewer))
+    of_item = and_(at_item, items.c.dataset_id == dataset.id)
     rows = connection.execute(
         select(items.c.item_id, queue_items.c.attempt, annotated.c.status)
-        .select_from(queue_items.join(items, of_item).outerjoin(annotated, and_(at, is_own)))
+        .select_from(queue_items.join(items, of_item).outerjoin(annotated, is_own))
         .where(*rows_of(queue_items, dataset, reviewer), queue_items.c.attempt.is_not(None))
         .order_by(queue_items.c.position)
     )

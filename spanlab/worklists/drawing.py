@@ -30,8 +30,8 @@ from spanlab.base.errors import UsageError
 from spanlab.schema import DatasetSettings, QueueCursor, QueueQuery, Status
 from spanlab.schema.progress import QueueProgress
 from spanlab.storage import Store
-from spanlab.storage.assignment import deal, rows_of
-from spanlab.storage.catalog import DatasetRow, annotators_of, counts, settings_of
+from spanlab.storage.assignment import deal, is_by, rows_of
+from spanlab.storage.catalog import DatasetRow, counts, settings_of
 from spanlab.storage.engine import insert_new, insert_rows
 from spanlab.storage.items import id_at
 from spanlab.storage.tables import annotated, queue_items, queues
@@ -165,12 +165,7 @@ def _own(connection: Connection, dataset: DatasetRow, reviewer: str) -> set[int]
 def _is_own(
     connection: Connection, dataset: DatasetRow, reviewer: str
 ) -> list[ColumnElement[bool]]:
-    annotator = annotators_of(connection, dataset.id).get(reviewer)
-    return [
-        annotated.c.dataset_id == dataset.id,
-        annotated.c.position < dataset.n_items,
-        annotated.c.annotator_id == (-1 if annotator is None else annotator.id),
-    ]
+    return [*is_by(connection, dataset, reviewer), annotated.c.position < dataset.n_items]
 
 
 def _rate(settings: DatasetSettings) -> Fraction:

@@ -18,7 +18,7 @@ from spanlab.schema import (
 )
 from spanlab.schema.progress import FinishedItem, PersonProgress, PlanProgress
 from spanlab.storage import Store
-from spanlab.storage.assignment import over_planned
+from spanlab.storage.assignment import is_by, over_planned
 from spanlab.storage.catalog import (
     DatasetRow,
     annotators_of,
@@ -79,7 +79,6 @@ def part_of(
 
     Without a plan that is every item that is no check item.
     """
-    annotator = annotators_of(connection, dataset.id).get(name)
     everybody, is_away = settings.assigned_to, name in settings.away
     share = settings.share_of(name)
     if name in everybody and share is None:  # those of their share that they finished stay theirs
@@ -96,14 +95,10 @@ def part_of(
         is_own = false()
     elif settings.overlap:
         is_own = or_(is_decided, false() if is_away else is_free)
-    by_person = and_(
-        annotated.c.dataset_id == dataset.id,
-        annotated.c.position == queue_values.c.position,
-        annotated.c.annotator_id == (-1 if annotator is None else annotator.id),
-    )
+    own, here = is_by(connection, dataset, name), annotated.c.position == queue_values.c.position
     mine = case((is_own, 1), else_=0).label("mine")
     counted = over_planned(connection, dataset, func.count(), mine, annotated.c.status)
-    counted = counted.outerjoin(annotated, by_person).group_by("mine", annotated.c.status)
+    counted = counted.outerjoin(annotated, and_(here, *own)).group_by("mine", annotated.c.status)
     counts = {(bool(own), status): n for n, own, status in connection.execute(counted)}
     done, beyond = (counts.get((own, Status.DONE.value), 0) for own in (True, False))
     if everybody and share is None:
