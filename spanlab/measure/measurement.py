@@ -358,7 +358,8 @@ def suggestions_in_words(suggestions: Mapping[str, int]) -> str:
         f"{key} in {suggestions[key]:,}" for key in ("hidden", "shown") if suggestions.get(key)
     )
     unknown = suggestions.get("unknown")
-    return ", ".join((*words, *((f"unknown for {unknown:,}",) if unknown else ()))) or "unknown"
+    unrecorded = (f"not recorded for {unknown:,}",) if unknown else ()
+    return ", ".join((*words, *unrecorded)) or "not recorded"
 
 
 def _group(items: MeasuredItems, value: str | None) -> GroupMeasurement:

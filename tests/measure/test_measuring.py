@@ -78,6 +78,14 @@ def test_a_rate_is_corrected_by_the_reviews_of_its_queue(store: Store, design: s
     assert "more reviews for ± 3 points" in found.line
 
 
+@pytest.mark.parametrize("by", [None, "meta.model"])
+def test_no_two_columns_of_a_rate_have_one_title(store: Store, by: str | None) -> None:
+    """A grid shows one of two columns that are called the same."""
+    filled(store, "d", lambda at: at % 4 == 0, 60, 20, by=by)
+    titles = [column.title for column in measure(store, "d").tables()[0].columns]
+    assert len(titles) == len({*titles})
+
+
 def test_a_gap_in_the_queue_ends_the_sample_and_a_skipped_item_does_not(store: Store) -> None:
     filled(store, "d", lambda at: at % 4 == 0, 60, 0)
     queue = measurement_queue(store, "d")

@@ -35,6 +35,8 @@ def test_a_key_is_shown_once_and_can_be_revoked_also_without_a_name(
 ) -> None:
     store.import_records("mine", [Record(item=Item(id="1", answer="A."))])
     app = open_page("access")
+    told = "No roles granted yet. Invited people have the role of their link."
+    assert told in [each.value for each in app.caption]
     for name in ("nightly", ""):
         (label,) = (each for each in app.text_input if each.label == "What it is for")
         label.set_value(name)

@@ -96,6 +96,7 @@ def test_each_detector_says_what_it_does_and_needs(
     assert "Needs a model, one call an item" in shown
     assert r"Cost per answer: up to 1 model call, 2,000 tokens" in shown
     assert app.button(key="start-run").disabled
+    assert not app.header  # a heading comes with what is under it
     app.toggle(key="spanlab.detect.rare").set_value(True).run()
     groups = [each.value for each in app.markdown if each.value.startswith("**Needs ")]
     assert groups == [f"**Needs {group}**" for group in GROUPS]
