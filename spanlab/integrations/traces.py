@@ -2,11 +2,11 @@
 
 A trace is read once its root and all parents of its spans are there, or once nothing more of it has
 come for a while: a service that another one calls has its root elsewhere, and several runs are told
-apart once all is there. What comes later revises
-the items that it made, unless somebody has annotated or opened them. Parts wait in the database
-(see ``waiting``), so that servers may split a trace, and a part that comes twice counts once.
-Messages that instrumentations send as log events are joined to their spans; calls that came without
-any wait for them.
+apart once all is there. What comes later revises the items that it made, unless a person has
+annotated or opened them: the reply and the log say so. What a detector said of other texts is
+removed. Parts wait in the database (see ``waiting``), so that servers may split a trace, and a part
+that comes twice counts once. Messages that instrumentations send as log events are joined to their
+spans; calls that came without any wait for them.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ from spanlab.base.inbound import collected, reason_of
 from spanlab.formats.reader import NoAnswer
 from spanlab.integrations.gate import LARGEST
 from spanlab.integrations.waiting import WaitingTrace, WaitingTraces
-from spanlab.output.figures import counted
+from spanlab.output.figures import counted, named_ids
 from spanlab.schema import Item, Record, storable_escapes
 from spanlab.storage import Store
+from spanlab.text.languages import LanguageGuess
 from spanlab.traces.reader import record_of
 from spanlab.traces.runs import runs_of
 from spanlab.traces.span_files import spans_in
@@ -49,6 +50,7 @@ PROTOBUF: Final = "application/x-protobuf"
 SETTLE: Final = 10.0  # seconds without a part after which a trace is read
 _PAUSE: Final = 0.05  # seconds before the next look at an import …
 _LOOK: Final = 1.0  # … and, at most, at what has become quiet
+_KEPT: Final = "stayed as annotated or opened by a person, without the spans that came later"
 _LOG = logging.getLogger(__name__)
 
 
@@ -97,7 +99,7 @@ class TraceInbox:
 
         Returns:
             How many spans are rejected, and why; or 0 and what to say of traces that hold no
-            model's answer, which is no error.
+            model's answer, or whose items stay as they are, which is no error.
 
         Raises:
             UsageError: the request is none of OTLP's.
@@ -114,7 +116,17 @@ class TraceInbox:
             raise UsageError(f"no request of OTLP, such as {wanted}: {why}") from None
         if path == LOGS and not parts:  # exporters send none of this again
             raise NotOfferedError("logs are kept only if they hold messages of model calls")
-        return self._store_traces(self._waiting.add(parts), are_quiet=False)
+        ready, late = self._waiting.add(parts)
+        rejected, reason = self._store_traces(ready, are_quiet=False)
+        if kept := self._kept(late):
+            reason = reason or f"{counted(len(kept), 'item')} {_KEPT}: {named_ids(kept)}"
+        return rejected, reason
+
+    def _kept(self, names: Collection[str]) -> list[str]:
+        try:
+            return self._store.kept_items(self._dataset, names) if names else []
+        except NotFoundError:  # somebody removed the dataset
+            return []
 
     def settle(self, quiet: float | None = None) -> None:
         """Store the traces of which nothing has come for some seconds, ``settle`` by default."""
@@ -130,7 +142,7 @@ class TraceInbox:
         Traces of several runs wait until they are quiet: what is still on its way may be the step
         that makes one of two. Where the dataset or the database is away, all go on waiting.
         """
-        rejected, reason, empty, kept = 0, "", 0, 0
+        rejected, reason, empty = 0, "", 0
         for trace in filter(None, map(self._waiting.take, names)):
             items: Collection[str] | None = trace.items
             waits = False
@@ -138,8 +150,7 @@ class TraceInbox:
                 records = _records_of(trace.parts)
                 waits = len(records) > 1 and not are_quiet
                 if not waits:
-                    items, n_kept = self._store_records(trace, records)
-                    kept += n_kept
+                    items = self._store_records(trace, records)
             except NoAnswer as error:  # a health check, a call that failed, or what else there is
                 empty, reason = empty + 1, reason or f"made no item so far: {error}"
                 _LOG.info("trace without an answer: %s", error)
@@ -152,20 +163,15 @@ class TraceInbox:
                 self._waiting.finish(trace, items, waits=waits)
         if empty and not rejected:
             return 0, f"{counted(empty, 'trace')} {reason}"
-        if kept:
-            reason = reason or f"{counted(kept, 'item')} stay as annotated; later spans are left"
-            _LOG.info(reason)
         return rejected, reason
 
-    def _store_records(
-        self, trace: WaitingTrace, records: Sequence[Record]
-    ) -> tuple[list[str], int]:
-        """Store the records of a trace; return its items' ids, and how many are not revised.
+    def _store_records(self, trace: WaitingTrace, records: Sequence[Record]) -> list[str]:
+        """Store the records of a trace; return its items' ids.
 
         An item is of the run whose root it has; of others, each takes the next run that has none.
         One that is left as it is keeps its id, and its run makes no other item.
         """
-        new, kept = [record.item for record in records], 0
+        new = [record.item for record in records]
         with self._storing:  # one import into a dataset at a time
             left = (trace.name, *(item.id for item in new)) if trace.was_left else ()
             maybe = (*trace.items, *left)
@@ -187,10 +193,8 @@ class TraceInbox:
                     continue  # what somebody removed does not come back
                 if item == old or self._is_revised(name, item):
                     own[at] = item.id
-                else:
-                    kept += 1
             own += self._import(new, trace.name, own) if new else ()
-        return own, kept
+        return own
 
     def _stored(self, name: str) -> Item | None:
         try:
@@ -200,9 +204,17 @@ class TraceInbox:
 
     def _is_revised(self, name: str, item: Item) -> bool:
         try:
-            return self._store.revise_item(self._dataset, name, item)
+            removed = self._store.revise_item(self._dataset, name, item)
         except NotFoundError:  # somebody has just removed it
             return True
+        if removed is None:
+            _LOG.warning("item %s %s", name, _KEPT)
+        elif removed:
+            _LOG.warning(
+                "item %s was changed by later spans, and lost %s by detectors: annotate it again",
+                *(item.id, counted(removed, "annotation")),
+            )
+        return removed is not None
 
     def _import(self, items: Sequence[Item], trace: str, own: Collection[str]) -> list[str]:
         """Store items once no other process imports into the dataset; return their ids in order.
@@ -242,12 +254,19 @@ def _records_of(parts: Sequence[Mapping[str, Any]]) -> list[Record]:
     records, problem = list[Record](), None
     for run in runs_of(parts):
         try:
-            records.append(record_of(run.spans, run.number))
+            records.append(_in_its_language(record_of(run.spans, run.number).item))
         except NoAnswer as error:
             problem = error
     if problem and not records:
         raise problem
     return records
+
+
+def _in_its_language(item: Item) -> Record:
+    """Return an item with its language, guessed of it alone: later runs do not change it."""
+    guess = LanguageGuess()
+    guess.add(item)
+    return Record(item=item.model_copy(update={"lang": guess.tag}))
 
 
 async def read_request(body: AsyncIterator[bytes], path: str, kind: str, packed: str) -> object:

@@ -44,13 +44,14 @@ class WaitingTraces:
     def __init__(self, database: Database, dataset: str) -> None:
         self._database, self._dataset = database, dataset
 
-    def add(self, came: Iterable[Mapping[str, Any]]) -> list[str]:
+    def add(self, came: Iterable[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
         """Keep parts, each once however often it is sent; the oldest traces go where all are large.
 
         Returns:
             The traces that have got a part and were never read, though their root and the parent
-            of every span are there.
+            of every span are there; and the items of others that had made some and got a part.
         """
+        late = list[str]()
         by_trace: dict[str, dict[str, dict[str, Any]]] = {}
         for part in came:
             packed = to_json(part).decode()
@@ -60,11 +61,17 @@ class WaitingTraces:
             row = {"part": key, "parent": None if is_event else str(part["parent"] or "")}
             by_trace.setdefault(str(part["trace"]), {})[key] = {**row, "json": packed}
         with self._database.writing() as connection:  # two servers take traces in the same order
-            ready = [n for n in sorted(by_trace) if self._add(connection, n, by_trace[n])]
+            ready = [n for n in sorted(by_trace) if self._add(connection, n, by_trace[n], late)]
             self._forget(connection)
-        return ready
+        return ready, late
 
-    def _add(self, connection: Connection, name: str, rows: Mapping[str, dict[str, Any]]) -> bool:
+    def _add(
+        self,
+        connection: Connection,
+        name: str,
+        rows: Mapping[str, dict[str, Any]],
+        late: list[str],
+    ) -> bool:
         own = {"dataset": self._dataset, "trace": name}
         start = {"came": 0.0, "size": 0, "version": 0, "version_read": 0, "has_root": 0}
         connection.execute(insert_new(connection, traces), {**own, **start, "items": "[]"})
@@ -89,6 +96,7 @@ class WaitingTraces:
                 "has_root": int(has_root),
             }
             connection.execute(update(traces).filter_by(**own).values(values))
+            late += from_json(row.items)
         return bool(has_root and not row.version_read) and not self._lacks_parents(connection, own)
 
     def _lacks_parents(self, connection: Connection, own: Mapping[str, str]) -> bool:

@@ -4,31 +4,40 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, select, text, update
+from sqlalchemy import Connection, delete, or_, select, text, update
 
 from spanlab.base.errors import InputError
 from spanlab.formats.wrongs import repeated_id
-from spanlab.schema import Annotation, Item, Record, Status
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.storage import assignment, catalog, search
 from spanlab.storage.annotations import (
     AnnotationValues,
+    StoredAnnotation,
     add_labels,
     annotation_values,
     labels_of,
     position_values,
+    stored_at,
 )
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, StatusTally, register
 from spanlab.storage.engine import Database, insert_rows
 from spanlab.storage.items import lock_items, to_json
 from spanlab.storage.moves import arriving, publish
 from spanlab.storage.processes import ProcessWriter
-from spanlab.storage.tables import annotated, items, queue_values, reservations
+from spanlab.storage.tables import (
+    annotated,
+    annotators,
+    items,
+    queue_values,
+    reservations,
+    reviews,
+)
 
 OnTaken = Callable[[int, Record], Record | None]
 
@@ -90,30 +99,66 @@ def import_records(
         return load.n_records
 
 
-def revise_item(connection: Connection, dataset: DatasetRow, name: str, item: Item) -> bool:
-    """Store an item in place of the one called ``name``, unless somebody annotated or opened that.
+def revise_item(connection: Connection, dataset: DatasetRow, name: str, item: Item) -> int | None:
+    """Store an item in place of the one called ``name``, unless a person annotated or opened that.
 
-    Its id may be another one that no item has.
+    Its id may be another one that no item has. What detectors and votes said of other texts than it
+    has is removed. Where it differs in id and meta alone, that stays, with the passages they found.
 
     Returns:
-        Whether it is stored.
+        How many annotations are removed; None if it is not stored.
 
     Raises:
         NotFoundError: the dataset has no item of this id.
     """
     ((position, old),) = lock_items(connection, dataset, [name]).values()
     place = {"dataset_id": dataset.id, "position": position}
-    for table in (annotated, reservations):
-        if connection.execute(select(table).filter_by(**place).limit(1)).first() is not None:
-            return False
+    if kept_items(connection, dataset, [name]):
+        return None
+    said: Mapping[int, StoredAnnotation] = {}
+    if _as_it_came(old, len(item.passages)) == item.model_copy(update={"id": name, "meta": {}}):
+        item = old.model_copy(update={"id": item.id, "meta": item.meta})
+    else:
+        said = stored_at(connection, dataset.id, [position])[position]
+        connection.execute(delete(annotated).filter_by(**place))
+        queued = position_values(item, (), [])
+        connection.execute(update(queue_values).filter_by(**place).values(**queued))
     values = {"item_id": item.id, "json": to_json(item)}
     connection.execute(update(items).filter_by(**place).values(values))
-    queued = position_values(item, (), [])
-    connection.execute(update(queue_values).filter_by(**place).values(**queued))
-    search.put(connection, dataset.id, [search.entry_of_item(position, item)])
+    gone = [search.SearchEntry(position, annotator, ()) for annotator in said]
+    search.put(connection, dataset.id, [search.entry_of_item(position, item), *gone])
     catalog.add_languages(connection, dataset, Counter({item.lang: 1}))
     catalog.add_languages(connection, dataset, Counter({old.lang: -1}))
-    return True
+    tally = StatusTally()
+    for annotator, stored in said.items():
+        tally.add(annotator, stored.values.status, -1)
+    tally.write(connection, dataset.id)  # last, as all who write for these annotators wait for it
+    return len(said)
+
+
+def _as_it_came(item: Item, n_passages: int) -> Item:
+    """Return an item without meta, and without passages behind the first that were found for it."""
+    found = {index for retrieval in item.retrievals for index in retrieval.passages}
+    if not found.issuperset(range(n_passages, len(item.passages))):
+        return item
+    came = {"passages": item.passages[:n_passages], "retrievals": (), "meta": {}}
+    return item.model_copy(update=came)
+
+
+def kept_items(connection: Connection, dataset: DatasetRow, names: Collection[str]) -> list[str]:
+    """Return the ids of the items among ``names`` that a person annotated or has opened."""
+    machines = [kind.value for kind in (AnnotatorKind.DETECTOR, AnnotatorKind.VOTE)]
+    by_people = select(annotated.c.position).join(annotators)
+    by_people = by_people.where(annotators.c.kind.not_in(machines))
+    found = [(annotated, by_people)]
+    found += [(table, select(table.c.position)) for table in (reviews, reservations)]
+    keys = ("dataset_id", "position")
+    kept = or_(
+        *(query.where(*(table.c[k] == items.c[k] for k in keys)).exists() for table, query in found)
+    )
+    named = items.c.item_id.in_(list(names))
+    query = select(items.c.item_id).where(items.c.dataset_id == dataset.id, named, kept)
+    return list(connection.execute(query.order_by(items.c.position)).scalars())
 
 
 class _ImportBatch:

@@ -6,7 +6,7 @@ such as people's lists, goes through ``reading``, ``reviewing`` and ``writing``,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
 from typing import Self
@@ -226,7 +226,13 @@ class Store:
             self._database, dataset, records, on_progress=on_progress, on_taken=on_taken
         )
 
-    def revise_item(self, dataset: str, name: str, item: Item) -> bool:
+    def kept_items(self, dataset: str, names: Collection[str]) -> list[str]:
+        """Return which items are not revised; see ``imports.kept_items``."""
+        self.require(Permission.MANAGE, dataset)
+        with self._database.reading() as connection:
+            return imports.kept_items(connection, catalog.find(connection, dataset), names)
+
+    def revise_item(self, dataset: str, name: str, item: Item) -> int | None:
         """Store an item in place of another one; see ``imports.revise_item``."""
         with self.writing(Permission.MANAGE, dataset) as connection:
             return imports.revise_item(connection, catalog.find(connection, dataset), name, item)

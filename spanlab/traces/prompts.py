@@ -66,6 +66,11 @@ def parts_of(prompt: str, returned: Iterable[str] = (), *, asks: bool = True) ->
     return PromptParts(tuple(section.text for section in sections), question)
 
 
+def core_of(question: str) -> str:
+    """Return what a prompt asks, without what is around it."""
+    return (parts_of(question).question or question).strip()
+
+
 def last_round(prompt: str) -> str:
     """Return a prompt without the examples, or the turns of a chat, that its question is behind."""
     labels = _labels(prompt)

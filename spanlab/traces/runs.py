@@ -22,14 +22,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from spanlab.traces import spans as told
-from spanlab.traces.prompts import last_round, parts_of
+from spanlab.traces.prompts import core_of, last_round
+from spanlab.traces.quoting import LEAST, START, Texts
 from spanlab.traces.span_files import joined
 from spanlab.traces.spans import Span
 from spanlab.traces.trace import ABOUT, RESULTS, Trace
 
 _Name = Any  # the id of a span
-_START: Final = 8  # characters by which a text is looked for in others
-_LEAST: Final = 20  # bytes of a text that is in another by no chance
 _SEVERAL: Final = object()  # runs in a span
 _DIGITS: Final = re.compile(r"\d+")
 
@@ -120,53 +119,14 @@ def _part(trace: Trace, span: Span, said: Mapping[_Name, Sequence[str]]) -> _Par
 
 
 def _are_alike(one: str, other: str) -> bool:
-    short, long = sorted((_core(one), _core(other)), key=len)
-    return short == long or (len(short) >= _START and short in long)
+    short, long = sorted((core_of(one), core_of(other)), key=len)
+    return short == long or (len(short) >= START and short in long)
 
 
 def _goes_on(one: str, other: str) -> bool:
     """Say whether a question begins with another, and asks more behind it on the same line."""
-    short, long = sorted((_core(one), _core(other)), key=len)
+    short, long = sorted((core_of(one), core_of(other)), key=len)
     return long.startswith(short) and long[len(short) :].partition("\n")[0].strip() != ""
-
-
-def _core(question: str) -> str:
-    """Return what a prompt asks, without what is around it."""
-    return (parts_of(question).question or question).strip()
-
-
-class _Texts:
-    """Finds which of many texts are in another, and looks at each letter of that once."""
-
-    def __init__(self) -> None:
-        self._by_start: dict[str, list[tuple[str, _Name]]] = {}
-
-    def add(self, text: str, owner: _Name) -> None:
-        if text := text.strip():
-            self._by_start.setdefault(text[:_START], []).append((text, owner))
-
-    def inside(self, text: str, least: int = _LEAST) -> dict[str, list[_Name]]:
-        """Return the texts that are all of this one or a line of it, or a part of so many bytes.
-
-        With each stands whose it is.
-        """
-        text, inside = text.strip(), dict[str, list[_Name]]()
-        starts = {text[at : at + _START] for at in range(max(1, len(text) - _START + 1))}
-        for start in starts & self._by_start.keys():
-            for known, owner in self._by_start[start]:
-                is_long = len(known.encode()) >= least
-                if known == text or (known in text if is_long else _is_line(known, text)):
-                    inside.setdefault(known, []).append(owner)
-        return inside
-
-    def owners(self, text: str, least: int = _LEAST) -> set[_Name]:
-        """Return whose these texts are."""
-        return {owner for owners in self.inside(text, least).values() for owner in owners}
-
-
-def _is_line(known: str, text: str) -> bool:
-    """Say whether a short text is all of a line, maybe behind a mark such as "[1]"."""
-    return re.search(rf"^\W*(?:\d+\W+)?{re.escape(known)}\W*$", text, re.MULTILINE) is not None
 
 
 class _Links:
@@ -175,7 +135,7 @@ class _Links:
     def __init__(self, trace: Trace, parts: Mapping[_Name, _Part]) -> None:
         self._trace, self._parts = trace, parts
         self._first = {name: name for name in parts}
-        self._asked, self._said, self._found = _Texts(), _Texts(), _Texts()
+        self._asked, self._said, self._found = Texts(), Texts(), Texts()
         self.readers: dict[_Name, set[_Name]] = {}  # span beside runs → parts that it belongs to
         self._inside: dict[_Name, _Name] = {}  # span → the part that it is in
         self._puts: dict[str, bool] = {}  # question → whether no model had said it
@@ -185,7 +145,7 @@ class _Links:
             if inner is not None:
                 self._inside[span["id"]] = inner
         for name, part in parts.items():
-            self._asked.add(_core(part.question), name)
+            self._asked.add(core_of(part.question), name)
             for text in _said_in(part.answers):
                 self._said.add(text, name)
         beside = [span for span in trace.order if span["id"] not in self._inside]
@@ -217,7 +177,9 @@ class _Links:
         messages = self._trace.messages(span, read=False) if is_model else ()
         for text in (*told.documents_of(span), *(message.text for message in messages)):
             self._found.add(text, span["id"])
-        self.readers[span["id"]] = self._asked.owners(_core(told.asked_of(span)), _START)
+        self.readers[span["id"]] = self._asked.owners(core_of(told.asked_of(span)), START)
+        if (judged := self._inside.get(self._trace.judged.get(span["id"]))) is not None:
+            self.readers[span["id"]] = {judged}
 
     def _closeness(self, name: _Name, span: Span) -> tuple[int, int]:
         """Return how many spans are around both, and minus the time between them."""
@@ -227,7 +189,7 @@ class _Links:
     def _join_asked(self, name: _Name) -> None:
         """Join a part with those that were asked the same."""
         part = self._parts[name]
-        for other in self._asked.owners(_core(part.question), _START):
+        for other in self._asked.owners(core_of(part.question), START):
             is_aside = not self.asides.keys().isdisjoint((name, other))
             if not is_aside and not self._are_repeated(part, self._parts[other]):
                 self._join(name, other)
@@ -266,12 +228,12 @@ class _Links:
 
     def _is_turn(self, part: _Part, text: str) -> bool:
         """Say whether instructions quote a part's question, which no model had put, beside it."""
-        return _core(part.question) in text and self._is_put(part)
+        return core_of(part.question) in text and self._is_put(part)
 
     def _is_put(self, part: _Part) -> bool:
         """Say whether no model had said a part's question."""
         if part.question not in self._puts:
-            question = _core(part.question)
+            question = core_of(part.question)
             self._puts[part.question] = not any(question in said for said in self._trace.said)
         return self._puts[part.question]
 
@@ -315,7 +277,7 @@ class _Links:
         said, asked = set[_Name](), set[_Name]()
         for message in self._trace.told_to(part.span):
             if message.text not in self._told:
-                owners = self._said.owners(message.text), self._asked.owners(message.text, _START)
+                owners = self._said.owners(message.text), self._asked.owners(message.text, START)
                 self._told[message.text] = owners
             said |= self._told[message.text][0]
             asked |= self._told[message.text][1]
@@ -326,9 +288,9 @@ class _Links:
     def _form(self, part: _Part, turn: _Part) -> tuple[str, str, str]:
         """Return what is alike in calls of one kind: name, and how instructions and task begin."""
         *before, asked = (message.text for message in self._trace.told_to(part.span))
-        quoted = [asked.find(text) for text in (_core(turn.question), *turn.answers)]
-        end = min((at for at in quoted if at > 0), default=_LEAST)
-        return str(part.span["name"]), "".join(before[:1])[:_LEAST], asked[: min(end, _LEAST)]
+        quoted = [asked.find(text) for text in (core_of(turn.question), *turn.answers)]
+        end = min((at for at in quoted if at > 0), default=LEAST)
+        return str(part.span["name"]), "".join(before[:1])[:LEAST], asked[: min(end, LEAST)]
 
     def _is_memory(
         self,
@@ -344,7 +306,7 @@ class _Links:
         unless what it says is what is asked.
         """
         readers = [reader for reader in self._readers_of(name) if reader not in names]
-        questions = {reader: _core(self._parts[reader].question) for reader in readers}
+        questions = {reader: core_of(self._parts[reader].question) for reader in readers}
         if not set(questions.values()).isdisjoint(map(str.strip, self._parts[name].answers)):
             return False
         told_of = [self._parts[turn].question for turn in (name, *retold[name])]
@@ -399,7 +361,7 @@ def _said_in(answers: Iterable[str]) -> Iterator[str]:
     for answer in answers:
         yield answer
         if isinstance(value := told.parse_json(answer), dict | list):
-            yield from (text for text in told.strings_in(value) if len(text.encode()) >= _LEAST)
+            yield from (text for text in told.strings_in(value) if len(text.encode()) >= LEAST)
 
 
 def _bare_name(span: Span) -> str:

@@ -133,6 +133,7 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     "save_findings": (_REVIEW, lambda store, name: store.save_findings(name, [])),
     "freeze_dataset": (_MANAGE, lambda store, name: store.freeze_dataset(name, f"{name}@one")),
     "seal_version": (_MANAGE, lambda store, name: store.seal_version(f"{name}@one", "ab")),
+    "kept_items": (_MANAGE, lambda store, name: store.kept_items(name, ["a"])),
     "revise_item": (_MANAGE, lambda store, name: store.revise_item(name, "a", _REVISED)),
     "import_records": (_MANAGE, lambda store, name: store.import_records(name, [])),
     "api_jobs.enter": (_MANAGE, lambda store, name: api_jobs.enter(store, "0" * 32, name)),

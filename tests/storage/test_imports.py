@@ -14,7 +14,16 @@ import pytest
 from spanlab.base.errors import InputError, NotFoundError, StoreError, UsageError
 from spanlab.base.settings import Settings
 from spanlab.oplog.operations import SentOperation, SetStatus
-from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Status
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Item,
+    Passage,
+    QueueQuery,
+    Record,
+    Retrieval,
+    Status,
+)
 from spanlab.storage import Store
 from spanlab.worklists import paging, plans
 
@@ -226,18 +235,47 @@ def _importing(settings: Settings, name: str) -> subprocess.Popen[bytes]:
     return process
 
 
-def test_an_item_is_revised_until_somebody_annotates_or_opens_it(store: Store, said: Say) -> None:
+def test_an_item_is_revised_until_a_person_annotates_or_opens_it(store: Store, said: Say) -> None:
     """As where spans of a trace come late; it is searched for by its new words then."""
-    store.import_records("d", [Record(item=Item(id=n, answer="Old words.")) for n in "abc"])
-    store.save_annotations("d", [("b", said("offline"))])
+    store.import_records("d", [Record(item=Item(id=n, answer="Old words.")) for n in "abcde"])
+    store.save_annotations(
+        "d", [("b", said("offline")), ("b", said("vote", kind=AnnotatorKind.VOTE))]
+    )
     plans.reserve(store, "d", "c", "Ann", 2)
-    new = {name: Item(id=f"{name}-1", lang="fr", answer="Other text.") for name in "abc"}
+    store.save_annotations(
+        "d", [("d", said("Ann", kind=AnnotatorKind.PERSON)), ("d", said("offline"))]
+    )
+    store.save_annotations("d", [("e", said("gold", kind=AnnotatorKind.GOLD))])
+    assert store.kept_items("d", ["a", "b", "c", "d", "gone"]) == ["c", "d"]
+    new = {name: Item(id=f"{name}-1", lang="fr", answer="Other text.") for name in "abcde"}
     revised = [store.revise_item("d", name, item) for name, item in new.items()]
-    assert revised == [True, False, False]
-    assert [record.item.id for record in store.records("d")] == ["a-1", "b", "c"]
+    assert revised == [0, 2, None, None, None]
+    assert [record.item.id for record in store.records("d")] == ["a-1", "b-1", "c", "d", "e"]
     found = QueueQuery(reviewer="Ann", text="other")
-    assert [row.item_id for row in paging.page(store, "d", found).rows] == ["a-1"]
+    assert [row.item_id for row in paging.page(store, "d", found).rows] == ["a-1", "b-1"]
     (summary,) = store.datasets()
-    assert dict(summary.languages) == {"und": 2, "fr": 1}
+    assert dict(summary.languages) == {"und": 3, "fr": 2}
+    (offline,) = (each for each in summary.annotators if each.name == "offline")
+    assert offline.counts[Status.DONE] == 1
     with pytest.raises(NotFoundError):
         store.revise_item("d", "gone", new["a"])
+
+
+def test_what_a_detector_found_and_said_stays_where_no_text_changes(
+    store: Store, said: Say
+) -> None:
+    item = Item(id="a", answer="Old words.", passages=[Passage(text="Given.")])
+    store.import_records("d", [Record(item=item)])
+    found = Retrieval(retriever="wiki", queries=("words",), passages=(1,))
+    grown = item.model_copy(
+        update={"passages": (*item.passages, Passage(text="Found.")), "retrievals": (found,)}
+    )
+    store.save_findings("d", [Record(item=grown, annotations=(said("offline"),))])
+    assert store.revise_item("d", "a", item.model_copy(update={"meta": {"tokens": 3}})) == 0
+    (record,) = store.records("d")
+    assert record.item == grown.model_copy(update={"meta": {"tokens": 3}})
+    assert [each.annotator for each in record.annotations] == ["offline"]
+    late = item.model_copy(update={"passages": (*item.passages, Passage(text="Late."))})
+    assert store.revise_item("d", "a", late) == 1
+    (record,) = store.records("d")
+    assert (record.item, record.annotations) == (late, ())

@@ -33,6 +33,7 @@ from spanlab.schema import Annotation, AnnotatorKind, Item
 from spanlab.storage import Store
 from spanlab.traces.runs import runs_of
 from spanlab.traces.span_files import placed_spans
+from spanlab.worklists import plans
 
 KEY = "a-key-of-sixteen-characters"
 PROTOBUF = {"Content-Type": "application/x-protobuf"}
@@ -67,6 +68,14 @@ def client(store: Store, inbox: TraceInbox) -> Iterator[TestClient]:
     app = http_api(offers, ApiJobs(store, offers), KEY, rate=10**6, traces=inbox)
     with TestClient(app, headers={"Authorization": f"Bearer {KEY}"}) as client:
         yield client
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Any:
+    own = logging.Logger("inbox")  # as servers of other tests change the common one
+    own.addHandler(caplog.handler)
+    monkeypatch.setattr(traces, "_LOG", own)
+    return caplog
 
 
 def post(client: TestClient, path: str, body: bytes) -> str:
@@ -125,7 +134,7 @@ def test_what_programs_send_is_what_their_files_hold(
     items = stored(store)
     assert items.keys() == expected.keys()
     for name, item in items.items():
-        assert item == expected[name]
+        assert item.model_copy(update={"lang": "und"}) == expected[name]  # a file's has one guess
 
 
 class Calls:
@@ -241,6 +250,7 @@ def otlp(name: str, parent: str, at: int, **attributes: str) -> dict[str, Any]:
 ROOT = otlp("a1", "", 1, input__value="Who built it?", output__value="Eiffel did.")
 CALL = otlp("a2", "a1", 2, openinference__span__kind="LLM", output__value="Eiffel did.")
 KIND = {"openinference__span__kind": "RETRIEVER"}
+KIND_OF_CALL = {"openinference__span__kind": "LLM"}
 FOUND = otlp("a3", "a1", 1, **KIND, retrieval__documents='["Built in 1889."]')
 
 
@@ -266,14 +276,8 @@ def test_steps_that_come_before_what_joins_them_make_no_item(
 
 
 def test_an_item_whose_run_became_a_step_stays_with_a_remark(
-    store: Store,
-    inbox: TraceInbox,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
+    store: Store, inbox: TraceInbox, log: pytest.LogCaptureFixture
 ) -> None:
-    log = logging.Logger("inbox")  # of its own, as servers of other tests change the common one
-    log.addHandler(caplog.handler)
-    monkeypatch.setattr(traces, "_LOG", log)
     read = {"openinference__span__kind": "LLM"}
     notes = [f"Notes: part {n} was done in {1886 + n}." for n in range(1, 7)]
     calls = [
@@ -289,7 +293,7 @@ def test_an_item_whose_run_became_a_step_stays_with_a_remark(
     inbox.add(otlp("c7", "c0", 9, **read, input__value=asked, output__value="In 1889."))
     inbox.settle(quiet=0)
     assert [item.answer for item in stored(store).values()] == ["In 1889.", *notes[1:]]
-    assert f"item {'a' * 32}-2 stays" in caplog.text
+    assert f"item {'a' * 32}-2 stays" in log.text
 
 
 def test_a_span_that_comes_late_revises_the_item(store: Store, inbox: TraceInbox) -> None:
@@ -305,17 +309,88 @@ def test_a_span_that_comes_late_revises_the_item(store: Store, inbox: TraceInbox
     assert (revised.id, texts) == (item.id, ["Built in 1889."])
 
 
-def test_a_span_that_comes_after_an_annotation_revises_nothing(
-    store: Store, inbox: TraceInbox
+def reply(client: TestClient, request: dict[str, Any]) -> str:
+    """Return what is said of a request that was taken, sent as JSON."""
+    sent = client.post("/v1/traces", json=request)
+    assert sent.status_code == 200, sent.text
+    return str(sent.json().get("partialSuccess", {"errorMessage": ""})["errorMessage"])
+
+
+def test_a_span_that_comes_after_a_detector_revises_the_item_and_removes_what_that_said(
+    client: TestClient, store: Store, inbox: TraceInbox, log: pytest.LogCaptureFixture
+) -> None:
+    for request in (CALL, ROOT):
+        assert reply(client, request) == ""
+    (item,) = stored(store).values()
+    said = Annotation(annotator="offline", kind=AnnotatorKind.DETECTOR)
+    store.save_annotations("traced", [(item.id, said)])
+    assert reply(client, FOUND) == ""
+    inbox.settle(quiet=0)
+    (record,) = store.records("traced")
+    assert [passage.text for passage in record.item.passages] == ["Built in 1889."]
+    assert record.annotations == ()
+    assert f"item {item.id} was changed by later spans, and lost 1 annotation" in log.text
+    store.save_annotations("traced", [(item.id, said)])
+    assert reply(client, otlp("a4", "a1", 3, url="https://localhost")) == ""
+    inbox.settle(quiet=0)
+    (record,) = store.records("traced")  # nothing that it reads has changed
+    assert [each.annotator for each in record.annotations] == ["offline"]
+
+
+def test_a_verdict_on_the_answer_takes_its_place_neither_with_it_nor_late(
+    client: TestClient, store: Store, inbox: TraceInbox
+) -> None:
+    said = "It was built by the company of Gustave Eiffel in Paris."
+    asks = f"Is this answer polite? Answer yes or no.\n\n{said}"
+    answer = otlp("b2", "b1", 2, **KIND_OF_CALL, input__value="Who built it?", output__value=said)
+    verdict = otlp("b3", "b1", 9, **KIND_OF_CALL, input__value=asks, output__value="yes")
+    for requests in ((answer, verdict, otlp("b1", "", 1)), (answer, otlp("b1", "", 1), verdict)):
+        for request in requests:
+            name = "a" * 32 if requests[1] is verdict else "b" * 32
+            assert reply(client, json.loads(json.dumps(request).replace("a" * 32, name))) == ""
+        inbox.settle(quiet=0)
+    items = stored(store).values()
+    assert [(item.question, item.answer) for item in items] == [("Who built it?", said)] * 2
+
+
+@pytest.mark.parametrize("way", ["annotated", "opened"])
+def test_a_span_that_comes_after_a_person_revises_nothing_and_the_reply_says_so(
+    client: TestClient, store: Store, inbox: TraceInbox, log: pytest.LogCaptureFixture, way: str
 ) -> None:
     for request in (CALL, ROOT):
         inbox.add(request)
     (item,) = stored(store).values()
-    said = Annotation(annotator="offline", kind=AnnotatorKind.DETECTOR)
-    store.save_annotations("traced", [(item.id, said)])
-    inbox.add(FOUND)
+    if way == "annotated":
+        said = Annotation(annotator="Ada", kind=AnnotatorKind.PERSON)
+        store.save_annotations("traced", [(item.id, said)])
+    else:
+        plans.reserve(store, "traced", item.id, "Ada", 2)
+    told = "stayed as annotated or opened by a person, without the spans that came later"
+    assert reply(client, FOUND) == f"1 item {told}: {item.id}"
     inbox.settle(quiet=0)
     assert stored(store) == {item.id: item}
+    assert f"item {item.id} {told}" in log.text
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "lang"),
+    [
+        ("Who built it?", "It was built by the engineers of a company in Paris.", "en"),
+        ("Wer hat ihn gebaut?", "Er wurde von den Ingenieuren einer Firma gebaut.", "de"),
+        ("いつですか?", "1889年に完成しました。", "ja"),
+        ("1889?", "Eiffel.", "und"),
+    ],
+)
+def test_the_language_is_guessed_from_what_was_asked_and_said(
+    client: TestClient, store: Store, question: str, answer: str, lang: str
+) -> None:
+    assert (
+        reply(
+            client, otlp("a1", "", 1, **KIND_OF_CALL, input__value=question, output__value=answer)
+        )
+        == ""
+    )
+    assert [item.lang for item in stored(store).values()] == [lang]
 
 
 def run(number: int) -> list[dict[str, Any]]:
