@@ -14,6 +14,7 @@ ANSWER = "The tower opened in 1889 and stands on the Champ de Mars in Paris."
 QUESTION = "When did the tower open?"
 FOUND = "The Eiffel Tower was opened to the public on 31 March 1889."
 LONG = "It says please and is kind enough, as far as one can tell from so little of it."
+STEPS = "It has 1665 steps, as the sign beside the door says."
 CLEAR = "Is the tower in Paris older than a century?"
 
 
@@ -54,6 +55,11 @@ JUDGING: dict[str, tuple[str, str, dict[str, str]]] = {
         "FALSE",
         {},
     ),
+    "a question of its own about the run's answer": (
+        f"Question: Is it polite? Answer yes or no.\nAnswer: {ANSWER}",
+        "yes",
+        {"query": QUESTION},
+    ),
     "beside passages": (
         f"Documents:\n[1] {FOUND}\n[2] Another.\n\nAnswer: {ANSWER}\n\nBacked up? yes or no",
         "no",
@@ -63,7 +69,7 @@ JUDGING: dict[str, tuple[str, str, dict[str, str]]] = {
     "Japanese": (f"丁寧ですか?はい、いいえで答えてください。\n{ANSWER}", "はい。", {}),
     "Thai": (f"คำตอบนี้สุภาพหรือไม่ ตอบ ใช่ หรือ ไม่ใช่: {ANSWER}", "ใช่", {}),
     "Korean": (f"공손합니까? 예 또는 아니오로 답하세요. {ANSWER}", "예", {}),
-    "a number within a scale": (f"Rate the tone from 1 to 5.\n{ANSWER}", "4", {}),
+    "a number within a scale": (f"How kind is this, from 1 to 5?\n{ANSWER}", "4", {}),
     "a number of several": (
         f"Question: {QUESTION}\nAnswer: {ANSWER}\nHow helpful, out of 10?",
         "8/10",
@@ -85,10 +91,11 @@ GOING_ON: dict[str, tuple[str, str, dict[str, str]]] = {
     "a translation": (f"Translate: {ANSWER}", "Der Turm wurde 1889 eröffnet.", {}),
     "an object with an answer": (
         f"As JSON with answer and confidence: {ANSWER}",
-        '{"answer": "In 1889", "confidence": 0.9}',
+        '{"answer": "Yes", "confidence": 0.9}',
         {},
     ),
     "a result of reasoning": (f"{QUESTION} {ANSWER} So the answer (a number) is", "1889", {}),
+    "a number out of it": (f"How many is that? {STEPS}", "1665", {"first": STEPS}),
     "one of the question's choices": (
         f"Question: Was it 1887 or 1889?\nDraft: {ANSWER}\nGive the final answer.",
         "1889",
@@ -99,6 +106,16 @@ GOING_ON: dict[str, tuple[str, str, dict[str, str]]] = {
         f"Context: {ANSWER}\n\nQuestion: Is it open? Answer yes or no.",
         "Yes",
         {"question": "Take notes."},
+    ),
+    "a question about notes that are its context": (
+        f"Is it open? Answer yes or no.\n<context>{ANSWER}</context>",
+        "Yes",
+        {"question": "Take notes."},
+    ),
+    "the question of the search about notes": (
+        f"Here are notes. {ANSWER} Is it open to all? Answer yes or no.",
+        "Yes",
+        {"question": "Take notes.", "query": "Is it open to all?"},
     ),
     "the run's question about notes": (
         f"Here are notes. {ANSWER} Is it open to all? Answer yes or no.",
