@@ -24,7 +24,7 @@ from spanlab.formats.known.jsonl import dumps
 from spanlab.output.marked_text import marked_text
 from spanlab.output.tables import Cell, Column, ResultTable, columns_of
 from spanlab.schema import UNDETERMINED, Annotation, Item, Span
-from spanlab.text.labels import hard_of, is_marked
+from spanlab.text.suggestions import suggestions
 
 _OF_CITATIONS = "citations"  # the detector that reads numbers of sources
 _MARKED = 3  # the exit status if something is marked
@@ -110,15 +110,13 @@ def _write(item: Item, annotation: Annotation) -> None:
     )
     if not annotation.hallucinated:
         typer.echo("Nothing is marked.")
-    elif not hard_of(annotation):
-        typer.echo("It is hallucinated, at no place that can be told.")
-    marked, others = list[Span](), list[Span]()
-    for span in sorted(annotation.spans, key=lambda span: -span.prob):
-        (marked if is_marked(span, annotation) else others).append(span)
-    if rows := tuple(map(_row, marked)):
+    told = sorted(suggestions(annotation, item.answer), key=lambda one: -one.span.prob)
+    if rows := tuple(_row(one.span) for one in told if one.likely):
         console.write_tables([ResultTable(key="spans", title="", columns=columns, rows=rows)])
-    if others:
-        named = (f"“{span.text.strip()}” {100 * span.prob:.1f} %" for span in others)
+    elif annotation.hallucinated:
+        typer.echo("It is hallucinated, at no place that can be told.")
+    if others := [one.span for one in told if not one.likely]:
+        named = (f"“{span.text}” {100 * span.prob:.1f} %" for span in others)
         typer.echo(visible(f"Less likely, not marked: {', '.join(named)}"))
 
 

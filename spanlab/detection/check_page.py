@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from html import escape
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ import streamlit as st
 
 from spanlab.detection.checking import (
     MOST,
+    OFFLINE,
     CheckedAnswer,
     answer_item,
     check_answer,
@@ -21,8 +23,8 @@ from spanlab.detection.request import RunOptions
 from spanlab.formats.server_files import is_local
 from spanlab.output.figures import counted
 from spanlab.output.marked_text import fragment_html, quote_html
-from spanlab.schema import Item, Permission, Span
-from spanlab.text.labels import hard_of, is_marked
+from spanlab.schema import Annotation, Item, Permission, Span
+from spanlab.text.suggestions import suggestions
 from spanlab.ui.common import (
     datasets_with,
     kept,
@@ -35,14 +37,15 @@ from spanlab.ui.common import (
 )
 from spanlab.ui.messages import errors_shown
 
-_ANSWER, _PASSAGES = kept("check.answer"), kept("check.passages")
-_CHECKED: Final = "spanlab.check.result"
+_ANSWER, _QUESTION, _PASSAGES = map(kept, ("check.answer", "check.question", "check.passages"))
+_CHECKED: Final = "spanlab.check.result"  # with what was in the boxes
 _KEPT: Final = "spanlab.check.kept"  # the dataset and the item that the result is kept as
 _WANTED: Final = "spanlab.check.wanted"  # until it is done
 _DATASET: Final = "checked"
 _QUOTES: Final = 2  # of the evidence for a mark
 _EXAMPLE: Final = {
     _ANSWER["key"]: "The Eiffel Tower was finished in March 1925 and is 330 metres high.",
+    _QUESTION["key"]: "When was the Eiffel Tower finished?",
     _PASSAGES[
         "key"
     ]: "The Eiffel Tower in Paris was finished in March 1889. It is 330 metres high.",
@@ -67,7 +70,10 @@ def page() -> None:
     detector = _ask_detector()
     left, right = st.columns(2, gap="medium")
     answer = left.text_area(
-        "Answer", height=180, placeholder="Paste what a model wrote.", **_ANSWER
+        "Answer", height=120, placeholder="Paste what a model wrote.", **_ANSWER
+    )
+    question = left.text_input(
+        "Question (optional)", placeholder="What the model was asked.", **_QUESTION
     )
     with right:
         typed = st.text_area(
@@ -84,10 +90,13 @@ def page() -> None:
             max_upload_size=MOST >> 20,
             label_visibility="collapsed",
         )
+    boxes = (answer, question, typed, *(file.file_id for file in files))
+    result = None if st.session_state.get(_WANTED) else st.session_state.get(_CHECKED)
     fill = st.session_state.update
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            "Check",
+            "Check again" if result and result[0] != boxes else "Check",
+            key="check-answer",
             type="primary",
             icon=":material/fact_check:",
             shortcut="Mod+Enter",
@@ -101,14 +110,13 @@ def page() -> None:
         st.session_state.pop(_CHECKED, None)
         with errors_shown("Nothing was checked."), st.spinner("Checking …"):
             uploaded = (file_passage(file.name, file.getvalue()) for file in files)
-            item = answer_item(answer, [*typed_passages(typed), *uploaded])
-            st.session_state[_CHECKED] = check_answer(
-                item, RunOptions.checked(filled), actor=store().actor
-            )
+            item = answer_item(answer, [*typed_passages(typed), *uploaded], question)
+            checked = check_answer(item, RunOptions.checked(filled), actor=store().actor)
+            result = st.session_state[_CHECKED] = (boxes, checked)
             st.session_state.pop(_KEPT, None)
         st.session_state[_WANTED] = False
-    if checked := st.session_state.get(_CHECKED):
-        _show(checked)
+    if result:
+        _show(result[1], is_current=result[0] == boxes)
     page_link(
         "datasets", "Many answers? Import files, or look at the samples", icon=":material/database:"
     )
@@ -116,13 +124,12 @@ def page() -> None:
 
 def _fill_from_link() -> None:
     """Fill the boxes in from the address; a link must not do that where others run the app."""
-    answer, passages = st.query_params.get("answer"), st.query_params.get_all("passage")
-    if answer is None and not passages:
+    boxes = {"answer": _ANSWER, "question": _QUESTION, "passage": _PASSAGES}
+    if not any(name in st.query_params for name in boxes):
         return
     if is_local(st.get_option("server.address")):
-        st.session_state[_ANSWER["key"]] = answer or ""
-        st.session_state[_PASSAGES["key"]] = "\n---\n".join(passages)
-        for name in ("answer", "passage"):
+        for name, box in boxes.items():
+            st.session_state[box["key"]] = "\n---\n".join(st.query_params.get_all(name))
             st.query_params.pop(name, None)
     else:
         st.info("Links fill in this page only where spanlab runs on your own machine.")
@@ -150,10 +157,11 @@ def _ask_model(detector: str) -> dict[str, Any]:
         return ask_model([detector])
 
 
-def _show(checked: CheckedAnswer) -> None:
-    """Draw the marked answer with the evidence beside it, and offer to keep it."""
+def _show(checked: CheckedAnswer, *, is_current: bool) -> None:
+    """Draw the marked answer with its evidence; offer to keep it if it is what is typed."""
     item, annotation = checked.record.item, checked.annotation
-    marked = hard_of(annotation)
+    told = suggestions(annotation, item.answer)
+    marked = [one.span for one in told if one.likely]
     verdict = "Nothing is marked"
     if marked:
         are = "is" if len(marked) == 1 else "are"
@@ -164,18 +172,29 @@ def _show(checked: CheckedAnswer) -> None:
     with left:
         st.header(verdict, anchor=False)
         st.html(fragment_html(item.answer, annotation))
-    spans = [span for span in annotation.spans if is_marked(span, annotation)]
     with right:
-        st.header("Evidence" if spans else " ", anchor=False)
+        st.header("Evidence" if marked else " ", anchor=False)
         st.html(
-            f"{_STYLE}<ol class='check-marks'>{''.join(_row(span, item) for span in spans)}</ol>"
+            f"{_STYLE}<ol class='check-marks'>{''.join(_row(span, item) for span in marked)}</ol>"
         )
-        if weaker := len(annotation.spans) - len(spans):
-            st.caption(f"{counted(weaker, 'weaker mark')} in the text, none above 50 %.")
-        for remark in checked.remarks:
+        if weaker := len(told) - len(marked):
+            st.caption(f"{counted(weaker, 'weaker mark')} in the text, not counted as likely.")
+        for remark in (*_caveats(annotation), *checked.remarks):
             st.caption(plain(f"{remark[:1].upper()}{remark[1:]}."))
     with left:
-        _offer_to_keep(checked)
+        if is_current:
+            _offer_to_keep(checked)
+        else:
+            st.warning("What you typed has changed since: check it again, then you can keep it.")
+
+
+def _caveats(annotation: Annotation) -> Iterator[str]:
+    """Yield what its detector is known to miss."""
+    if annotation.annotator == OFFLINE:
+        yield (
+            "This detector compares words: in answers made from their passages it misses most "
+            "errors, such as invented sentences and paraphrases"
+        )
 
 
 def _row(span: Span, item: Item) -> str:

@@ -36,7 +36,7 @@ from spanlab.text.languages import language_of
 from spanlab.text.thoughts import REASONING, UNJUDGED, without_thoughts
 
 LONGEST: Final = 400_000  # characters of an answer, and bytes of a text file
-_OFFLINE: Final = ("offline",)  # the detector that nothing has to be set for
+OFFLINE: Final = "offline"  # the detector that nothing has to be set for
 MOST: Final = 20 * 2**20  # bytes of a PDF
 _MOST_SOURCES: Final = 1000
 _PAGE: Final = re.compile(
@@ -75,7 +75,9 @@ def check_answer(item: Item, options: RunOptions, *, actor: Actor = OWNER) -> Ch
         ConfigurationError: key, address or name of the model is wrong.
     """
     actor.require(Permission.ADMINISTER)
-    specs = specifications(options.model_copy(update={"detectors": options.detectors or _OFFLINE}))
+    specs = specifications(
+        options.model_copy(update={"detectors": options.detectors or (OFFLINE,)})
+    )
     if len(specs) > 1:
         raise UsageError(
             "check takes one detector (--detector); an ensemble, such as ucsc, asks several"

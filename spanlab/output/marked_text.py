@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Final
 
 from spanlab.output.figures import percent
@@ -83,9 +83,9 @@ def fragment_html(answer: str, annotation: Annotation) -> str:
 
 def marked_text(answer: str, annotation: Annotation) -> str:
     """Return an answer as text, with what is taken for hallucinated in brackets: ``⟦Rome⟧``."""
-    return "".join(
-        f"⟦{piece.text}⟧" if piece.hard else piece.text for piece in pieces(answer, annotation)
-    )
+    stretches = groupby(pieces(answer, annotation), key=lambda piece: piece.hard)
+    texts = ((hard, "".join(piece.text for piece in stretch)) for hard, stretch in stretches)
+    return "".join(f"⟦{text}⟧" if hard else text for hard, text in texts)
 
 
 def mark_html(text: str, prob: float, *, hard: bool, label: str = "") -> str:

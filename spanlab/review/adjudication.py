@@ -13,7 +13,6 @@ from spanlab.oplog.answer_operations import ClaimMark, ReplaceClaims, Respond
 from spanlab.oplog.operations import Operation, ReplaceSpans, SentOperation, SetStatus, Undo
 from spanlab.oplog.state import CitedQuote, ReviewState, SuggestionMark
 from spanlab.output.figures import counted
-from spanlab.review.traces import suggestions
 from spanlab.schema import (
     ADJUDICATED,
     Annotation,
@@ -33,6 +32,7 @@ from spanlab.schema import (
 )
 from spanlab.storage import Store
 from spanlab.text.extents import merge
+from spanlab.text.suggestions import suggestions
 from spanlab.worklists import paging, sight
 
 STATES = {"All": None, "Not decided": Status.NOT_ANNOTATED, "Decided": Status.DONE}

@@ -121,7 +121,7 @@ class UndecidedRule(StrEnum):
     """What becomes of suggestions that a reviewer has not decided when an item is Done."""
 
     REJECTED = "rejected"
-    LIKELY = "likely"  # accepted where they are over 50 % probable, else rejected
+    LIKELY = "likely"  # accepted where their annotator decided so, else rejected
     ASK = "ask"  # the reviewer says which of the two, item by item
 
 

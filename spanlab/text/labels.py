@@ -278,18 +278,6 @@ def hard_of(annotation: Annotation) -> list[Extent]:
     return merge(annotation.hard) if annotation.hard is not None else harden(annotation.spans)
 
 
-def is_marked(span: Span, annotation: Annotation) -> bool:
-    """Say whether ``annotation`` decides that a span of its is hallucinated: see ``hard_of``.
-
-    A weak one that reaches beyond what is decided is not.
-    """
-    likely = span.prob > _LIKELY
-    return (annotation.hard is None and likely) or any(
-        span.start < end and start < span.end and (likely or start <= span.start <= span.end <= end)
-        for start, end in merge(annotation.hard or ())
-    )
-
-
 def labels_of(record: Record, annotator: str) -> ItemLabels:
     """Return the labels of an item by ``annotator``, with those of persons as raters.
 

@@ -22,7 +22,6 @@ from spanlab.review.queue import (
 from spanlab.review.reviewer_panel import completion_words
 from spanlab.review.span_editor.exchange import ReviewQueue, exchange
 from spanlab.review.span_editor.payload import EditorMessage, ItemsWanted
-from spanlab.review.traces import suggestions
 from spanlab.review.writes import AddedEvidence, WriteOutcome, add_evidence, apply_writes
 from spanlab.schema import (
     Annotation,
@@ -39,6 +38,7 @@ from spanlab.schema import (
 )
 from spanlab.schema.progress import QueueProgress
 from spanlab.storage import Store
+from spanlab.text.suggestions import suggestions
 
 EVERYTHING = QueueQuery(reviewer="Ada")
 

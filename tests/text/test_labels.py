@@ -29,7 +29,6 @@ from spanlab.text.labels import (
     flatten,
     hard_of,
     harden,
-    is_marked,
     labels_of,
 )
 
@@ -267,12 +266,3 @@ def test_disagreement(annotations: list[Annotation], expected: float | None) -> 
 def test_trimming(text: str, extent: tuple[int, int], trimmed: tuple[int, int] | None) -> None:
     kept = [] if trimmed is None else [Extent(*trimmed)]
     assert mushroom_extents(text, [[Extent(*extent)]]) == [kept]
-
-
-def test_a_weak_span_is_marked_only_where_it_is_decided() -> None:
-    own = by("A", (0, 2), (0, 9), prob=0.4)
-    weak, wide = own.spans
-    (strong,) = by("A", (0, 9), prob=0.9).spans
-    decided = own.model_copy(update={"hard": (Interval(start=0, end=4),)})
-    assert [is_marked(span, own) for span in (weak, wide, strong)] == [False, False, True]
-    assert [is_marked(span, decided) for span in (weak, wide, strong)] == [True, False, True]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -42,6 +43,17 @@ def test_what_is_wrong_is_marked_with_the_evidence(open_page: OpenPage) -> None:
     app = check(app, RIGHT)
     assert "Nothing is marked" in shown(app)
     assert "</mark>" not in shown(app)
+
+
+@pytest.mark.system("offline")
+def test_the_headline_counts_the_parts_that_are_listed(open_page: OpenPage) -> None:
+    """Without passages a part has words of several probabilities."""
+    app = check(open_page("check"), f"{WRONG} It was designed by Gustave Klimt in Vienna.", "")
+    (told,) = re.findall(r"(\d+) parts? (?:is|are) likely", shown(app))
+    marks = shown(app).split("<ol")[1]
+    assert marks.count("<li>") == int(told)
+    assert marks.count("<b ") == int(told)
+    assert "misses most errors" in shown(app)
 
 
 @pytest.mark.system("offline")
@@ -105,10 +117,34 @@ def test_an_answer_is_kept_with_its_marks_behind_those_there_are(
         assert [span.text for span in annotation.spans] == ["1925"]
 
 
+@pytest.mark.system("offline")
+def test_what_was_changed_since_its_check_is_checked_again_before_it_is_kept(
+    open_page: OpenPage, store: Store
+) -> None:
+    app = check(open_page("check"), WRONG)
+    app.session_state["spanlab.pages"] = {}  # Review is no page of this app
+    (keep,) = (button for button in app.button if button.label == "Keep and review")
+    app.text_input(key="spanlab.check.question").input("When?")
+    app.text_area[0].input(RIGHT)
+    keep.click().run()  # what is typed arrives with the click
+    assert store.datasets() == []
+    assert "changed since" in app.warning[0].value
+    assert [button.label for button in app.button] == ["Check again", "Fill in an example"]
+    app.button[0].click().run()
+    assert not app.warning
+    assert [button.label for button in app.button if "Check" in button.label] == ["Check"]
+    assert "Nothing is marked" in shown(app)
+    (keep,) = (button for button in app.button if button.label == "Keep and review")
+    keep.click().run()
+    item = store.record("checked", "answer-1").item
+    assert (item.answer, item.question) == (RIGHT, "When?")
+
+
 def test_a_link_fills_the_boxes_in_on_this_machine_alone(
     open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = open_page("check", answer=WRONG, passage=["Rome is old.", PASSAGE])
+    app = open_page("check", answer=WRONG, question="When?", passage=["Rome is old.", PASSAGE])
+    assert app.text_input[0].value == "When?"
     assert [box.value for box in app.text_area] == [WRONG, f"Rome is old.\n---\n{PASSAGE}"]
     assert not app.get("html"), "nothing is checked before somebody asks for it"
     assert not app.query_params

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from spanlab.base.errors import UsageError
 from spanlab.base.fields import message_of
 from spanlab.oplog.operations import Review
-from spanlab.review.traces import TracedAnnotation, suggestions
+from spanlab.review.traces import TracedAnnotation
 from spanlab.schema import (
     Annotation,
     Claim,
@@ -23,6 +23,7 @@ from spanlab.schema import (
     TraceStep,
 )
 from spanlab.text.citations import markers_of
+from spanlab.text.suggestions import suggestions
 
 
 class TraceWanted(BaseModel):

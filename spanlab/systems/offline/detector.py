@@ -75,7 +75,7 @@ _PART = 300  # words of a part of a longer one
 _STATES = 0.5  # weight from which a word states something that a strict reader looks up
 _SLOPE, _SHIFT = 0.91, 0.92  # of how likely an answer is wrong, by its likeliest word
 _UNSAID = 0.6  # how probable it is at least that it is wrong, if nothing given has it
-NO_PASSAGES = "no passages were given: the answer was judged by itself and its question"
+NO_PASSAGES = "no passages were given: the answer was judged without any"
 _OTHER_LANGUAGE = "the passages seem to be in another language: what they say may be marked, too"
 
 

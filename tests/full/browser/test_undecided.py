@@ -96,6 +96,24 @@ def test_the_question_is_answered_by_key_and_leaves_the_item_if_it_is_put_off(de
     assert done == SetStatus(status=Status.DONE, suggested=True)
 
 
+def test_the_end_of_the_queue_says_whether_everything_is_decided(desk: Sit) -> None:
+    here = _sit(desk, UndecidedRule.REJECTED)
+    here.press("PageDown")
+    here.wait_for("b")
+    here.press("Enter")
+    here.hears("That was the last item here, but 1 is still undecided.")
+    here.press("PageUp")
+    here.wait_for("a")
+    here.press("Enter")
+    here.hears("All 2 items decided. Thank you.")
+
+
+def test_one_item_is_told_of_in_the_singular(desk: Sit) -> None:
+    here = desk([Record(item=Item(id="a", lang="en", answer="one"))])
+    here.press("Enter")
+    here.hears("The item is decided. Thank you.")
+
+
 def test_own_marks_settle_the_suggestions_that_they_cover(desk: Sit) -> None:
     """Whoever marked the words did not judge that nothing is wrong with them."""
     here = _sit(desk, UndecidedRule.REJECTED)

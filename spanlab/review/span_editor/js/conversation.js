@@ -185,14 +185,22 @@ export class Conversation {
         if (dying && patience > 0) setTimeout(() => this.inherit(patience - 1), 250);
     }
 
-    /** Take in how far the reviewer is, and say so when the last item of theirs is decided. */
+    /** Take in how far the reviewer is, and say so when the last item is decided, of theirs or of the queue. */
     advance(progress, moved) {
         const left = (now) => (now.waiting ? 0 : now.total - now.done - now.skipped - now.by_others);
         const before = this.progress;
         this.progress = progress;
-        if (moved || !before || progress.total === 0 || left(before) === 0 || left(progress) > 0) return;
+        const remaining = left(progress);
+        if (moved || !before || left(before) <= remaining) return;
+        const { item, navigation, view } = this.editor;
+        if (remaining > 0) {
+            const isLast = this.cache.near.get(navigation.open)?.next === null && item?.history.state.status !== "not-annotated";
+            if (isLast) view.say(`That was the last item here, but ${remaining} ${remaining === 1 ? "is" : "are"} still undecided.`, true);
+            return;
+        }
+        const decided = progress.done + progress.skipped;
         const whose = progress.planned ? " assigned to you" : "";
-        this.editor.view.say(`All ${plural(progress.done + progress.skipped, "item")}${whose} decided. Thank you.`, true);
+        view.say(`${decided === 1 ? `The item${whose} is` : `All ${decided} items${whose}`} decided. Thank you.`, true);
     }
 
     /** A link or a row of the table led to an item that others have meanwhile: say who, offer the next. */

@@ -174,7 +174,7 @@ export class Editor {
         return [...this.marks.values()].filter((mark) => mark.kind === "open");
     }
 
-    /** What of those is likely: over one probability, whichever item it is and whoever says it. */
+    /** What of those is likely: all of them, where only likely ones are shown. */
     likely() {
         return this.open().flatMap((mark) => byLikelihood(mark).likely);
     }

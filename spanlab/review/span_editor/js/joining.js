@@ -2,9 +2,6 @@
 
 import { originKey } from "./operations.js";
 
-/** The probability over which a suggestion is likely: what hard labels are where an annotator has no own. */
-export const LIKELY = 0.5;
-
 /** Suggestions as they are shown: `members` are one annotator's each, in text order. */
 export function joined(members, item) {
     const byAnnotator = new Map();
@@ -56,22 +53,22 @@ function notesOf(parts) {
     return [...notes.slice(0, NOTES), ...more].join("; ") || null;
 }
 
-/** What of an open suggestion is likely, the same cut on every item, and what is not. */
+/** What of an open suggestion is likely, as one of its annotators decided, and what is not. */
 export function byLikelihood(mark) {
-    if (mark.members.some((member) => (member.parts ?? [member]).every(isLikely))) return { likely: [mark], rest: [] };
+    if (mark.members.some(isLikely)) return { likely: [mark], rest: [] };
     const mixed = mark.members.find((member) => member.parts?.some(isLikely));
     if (!mixed) return { likely: [], rest: [mark] };
-    const runs = joinedBy(mixed.parts, (one, two) => isLikely(one) === isLikely(two));
+    const runs = joinedBy(mixed.parts, (one, two) => one.likely === two.likely);
     const pieces = runs.map((run) => ({
-        start: run.start, end: run.end, prob: run.prob, text: mark.text.slice(run.start - mark.start, run.end - mark.start),
+        start: run.start, end: run.end, prob: run.prob, likely: run.likely, text: mark.text.slice(run.start - mark.start, run.end - mark.start),
         best: bestOf(run, run.evidence ?? []),
     }));
     return { likely: pieces.filter(isLikely), rest: pieces.filter((piece) => !isLikely(piece)) };
 }
 
-/** Whether a suggestion is over the cut from which it counts as likely. */
-function isLikely({ prob }) {
-    return prob > LIKELY;
+/** Whether its annotator takes all of a suggestion for hallucinated: Python says so, see Suggestion. */
+export function isLikely({ likely }) {
+    return likely;
 }
 
 /** A member as an operation names it. */

@@ -1,13 +1,12 @@
 /** The bar above the answer: which suggestions are shown, by how probable they are. */
 
 import { h } from "./dom.js";
-import { LIKELY } from "./joining.js";
+import { isLikely } from "./joining.js";
 import { keyName } from "./keys.js";
-import { percent } from "./words.js";
 
 const STEP = 5;
 const MOST = 95;
-const START = LIKELY * 100; // where hard labels are shown, and nothing else
+const START = 50; // where what is likely is shown, and nothing else
 const STORED = "spanlab.thresholds";
 const SHOWN = "spanlab.percentages";
 
@@ -21,7 +20,7 @@ export class Threshold {
         ));
         this.slider = h("input", { type: "range", min: "0", max: String(MOST), step: String(STEP), id: "sl-threshold", "aria-label": "Suggestions from" });
         this.slider.title = `Show more or fewer suggestions (${keyName(weaker)} ${keyName(stronger)}). Starts with what the `
-            + `detector itself marked; if it gives only probabilities, with those above ${percent(LIKELY)}`;
+            + `detector itself marked; if it gives only probabilities, with those above ${START} %`;
         this.value = h("output", { for: "sl-threshold" });
         this.count = h("span", { class: "sl-quiet sl-threshold-count" });
         this.always = h("input", { type: "checkbox", "aria-label": "% in the text" });
@@ -46,12 +45,11 @@ export class Threshold {
         return this.chosen[this.view.editor.navigation.place?.dataset] ?? START;
     }
 
-    /** What says whether a suggestion is shown. Up to where a dataset starts, all hard labels are. */
+    /** What says whether a suggestion is shown. Up to where a dataset starts, all that are likely are. */
     filter() {
-        const least = this.least / 100;
-        if (least > LIKELY) return ({ prob }) => prob >= least;
-        if (least === LIKELY) return ({ prob, likely }) => likely || prob > LIKELY;
-        return ({ prob, likely }) => likely || prob >= least;
+        const { least } = this;
+        if (least === START) return isLikely;
+        return (one) => one.prob >= least / 100 || (least < START && isLikely(one));
     }
 
     /** Show suggestions from so many percent on. */
