@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from driving import Desk
+from driving import Desk, idle
 from pictures import SIZE, take_picture
 from playwright.sync_api import Browser, Page, expect
 from serving import Server, patient, serving
@@ -46,6 +46,7 @@ def test_an_empty_app_judges_an_answer_in_seconds_and_review_goes_on_with_it(
     began = time.monotonic()
     page.get_by_role("textbox", name="Answer").fill(ANSWER)
     page.get_by_role("textbox", name="Passages").fill(PASSAGE)
+    idle(page)
     page.keyboard.press("Control+Enter")
     expect(page.locator("mark")).to_have_text("1925")
     assert time.monotonic() - began < _SECONDS
