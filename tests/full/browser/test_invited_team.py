@@ -289,13 +289,12 @@ def _lose_the_server(page: Page, server: Server) -> None:
 
 
 def _check_known(server: Server, watch: _Watch) -> None:
-    """See that known items were among the others, and not at the beginning."""
+    """See that known items were among the others; where they stood is drawn by a secret."""
     with Store.open(server.settings) as store:
         items = [item_of(store, "ours", "Nora", name) for name in watch.walked]
         given = {item.item_id for item in check_items.given_to(store, "ours", "Nora").given}
     assert given == {item for item in items if item.startswith("known-")}
     assert len(given) > TEST
-    assert items[TEST].startswith("plain-")
     assert len(items) == len(set(items)) == PART + len(given)
 
 
