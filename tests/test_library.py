@@ -160,7 +160,11 @@ def test_annotators_are_compared_and_their_agreement_and_rates_told(
         for n, record in enumerate(records)
     ]
     assert "questions in common" not in str(spanlab.rates(asked, by="model"))
-    assert "questions in common" not in str(spanlab.rates(records, by="lang"))
+    tongues = [
+        record.model_copy(update={"item": record.item.model_copy(update={"lang": lang})})
+        for record, lang in zip(records, ("de", "en", "de", "en"), strict=True)
+    ]
+    assert "questions in common" not in str(spanlab.rates(tongues, by="lang"))
     rates = by_model.to_pandas()
     assert sorted(rates["meta.model"]) == ["a", "b"]
     assert list(rates["Share of an answer"]) == [pytest.approx(9 / 27)] * 2

@@ -9,6 +9,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
+from spanlab.base import redaction
 from spanlab.base.redaction import hidden, redact, remember
 
 KEY = "sk-+/=&<'>\"ü 42 of somebody"
@@ -78,3 +79,23 @@ def test_a_pair_of_a_name_and_a_key_in_base64_has_no_key(name: str) -> None:
 def test_what_is_left_of_a_key_that_was_cut_is_removed(said: str, shown: str) -> None:
     remember(KEY)
     assert redact(said) == shown
+
+
+def test_a_keys_forms_are_made_once_and_not_for_every_reply(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """For every reply they took a millisecond of each call to a model."""
+    secret = "sk-only-for-this-test-0001"
+    remember(secret)
+    made = list[str]()
+
+    def watched(text: str, **options: str) -> str:
+        made.append(text)
+        return quote(text, **options)
+
+    monkeypatch.setattr(redaction, "quote", watched)
+    assert secret not in hidden(secret, [secret])
+    first = len(made)
+    assert first > 0
+    assert secret not in hidden(f"again {secret}", [secret])
+    assert len(made) == first
