@@ -297,6 +297,8 @@ def idle(page: Page) -> None:
         page.wait_for_load_state("networkidle")
     still = page.locator('[data-test-script-state="notRunning"]')
     expect(still).to_be_attached(timeout=PATIENCE)
+    # Kinds of widgets that no page had yet are fetched: a button that is not there has no key.
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0, timeout=PATIENCE)
 
 
 def go(page: Page, url: str) -> None:

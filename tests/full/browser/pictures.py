@@ -15,7 +15,7 @@ from typing import Any, Literal
 from driving import idle
 from picture_menus import note_menu
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from spanlab.base.guide import FOLDER
 
@@ -32,7 +32,6 @@ def take_picture(page: Page, name: str, folder: Path) -> None:
     """Take the picture ``name``, and hold it against the one that is shown."""
     for scheme in _schemes(page):
         idle(page)
-        expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
         page.mouse.move(0, 0)
         target = _target(name, scheme, folder)
         _note_menu(page, name)
