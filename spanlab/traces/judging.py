@@ -8,12 +8,18 @@ of the earlier answer, as what a model says at the end of its reasoning, is the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from spanlab.formats.verdict_words import NO, YES
 from spanlab.formats.vocabulary import words_in
-from spanlab.traces.spans import parse_json, text_said
+from spanlab.traces import spans as told
+from spanlab.traces.prompts import core_of, last_round, parts_of
+from spanlab.traces.quoting import START, Texts
+from spanlab.traces.spans import Span, TracedMessage, parse_json, text_said
+
+if TYPE_CHECKING:
+    from spanlab.traces.trace import Trace
 
 _REMARKS: Final = frozenset(words_in("judged", "remarks"))
 _LONGEST: Final = 40  # characters of a verdict
@@ -23,11 +29,95 @@ _FENCED: Final = re.compile(r"```\w*\s*(.*?)\s*```", re.DOTALL)
 _BEHIND: Final = re.compile(r"[,.;:!—–、。,:!]")  # a verdict, before what says more of it
 _RATING: Final = re.compile(r"(\d+(?:[.,]\d+)?)\s*(?:%|/\s*\d+)?")
 _NUMBERS: Final = re.compile(r"\d+(?:\.\d+)?")
+_INSTRUCTING: Final = told.USERS | {"", "system", "developer"}
+_QUESTION_MARKS: Final = ("?", "\uff1f", "\u061f")
 
 
-def may_judge(reply: str) -> bool:
-    """Say whether a reply has the form of a verdict; ``is_verdict`` says whether it is one."""
-    return next(_labels(reply), "") != ""
+class EarlierAnswers:
+    """What the calls of a trace said, and which of it a later call has read and judges."""
+
+    def __init__(self, trace: Trace, calls: Iterable[Span]) -> None:
+        self._trace = trace
+        self._calls = {call["id"]: call for call in calls}
+        self._replies, self._found, self._searched = Texts(), Texts(), Texts()
+        for name, call in self._calls.items():
+            for message in trace.messages(call, read=False):
+                self._replies.add(message.text, name)
+        for span in trace.heard:
+            for text in told.documents_of(span):
+                self._found.add(text, span["id"])
+            if trace.kind(span) == "retriever":
+                self._searched.add(core_of(told.asked_of(span)), span["id"])
+
+    def judged_by(self, call: Span) -> Any | None:
+        """Return the id of the call whose answer a verdict is about; None if it is no verdict."""
+        read = [m.text for m in self._trace.news(call) if m.role in _INSTRUCTING]
+        text = "\n".join(map(last_round, read))
+        inside = self._replies.inside(text, START)
+        (verdict,) = self._trace.messages(call, read=False)
+        judged = None
+        for reply, names in inside.items():
+            owner = None if self._is_query(reply) else self._last_before(call, names)
+            if owner is None:
+                continue
+            asked = self._trace.asked_in(owner)
+            task, passages = self._task(text, (*inside, asked, core_of(asked)))
+            is_own_run = any(reply in passage for passage in passages)
+            is_own_run = is_own_run or self._is_asked_anew(task, call, owner)
+            if (not is_own_run or self._was_asked_inside(asked, call, owner)) and is_verdict(
+                verdict.text, task, "\n".join(inside), asked, asks=core_of(asked) in text
+            ):
+                judged = owner["id"]
+        return judged
+
+    def _is_query(self, text: str) -> bool:
+        """Say whether a text was searched for, is a question, or a single word."""
+        is_word = text.isascii() and len(text.split()) == 1
+        return text.endswith(_QUESTION_MARKS) or is_word or bool(self._searched.owners(text))
+
+    def _last_before(self, call: Span, names: Iterable[Any]) -> Span | None:
+        """Return the nearest of the calls that had ended when one began, of several the last."""
+        earlier = [self._calls[name] for name in names if name != call["id"]]
+        earlier = [span for span in earlier if span["end"] <= call["start"]]
+        around = self._trace.path(call)
+
+        def closeness(span: Span) -> tuple[int, int]:
+            return sum(outer in around for outer in self._trace.path(span)), span["end"]
+
+        return max(earlier, key=closeness, default=None)
+
+    def _task(self, text: str, known: Iterable[str]) -> tuple[str, Sequence[str]]:
+        """Return what a call read without what is known of it, and the passages quoted there."""
+        quoted = parts_of(text).passages
+        for each in (*known, *self._found.inside(text), *quoted):
+            text = text.replace(each, "")
+        return text, quoted
+
+    def _asked_around(self, call: Span, owner: Span) -> list[str]:
+        """Return what the spans around both calls were asked."""
+        around = self._trace.path(owner)
+        return [told.asked_of(s) for s in self._trace.path(call)[:-1] if s in around]
+
+    def _is_asked_anew(self, task: str, call: Span, owner: Span) -> bool:
+        """Say whether a task has a question of its own, which the call then answers."""
+        rest = parts_of(task)
+        return (
+            bool(self._searched.inside(task, START))
+            or bool(rest.question and not rest.passages)
+            or any(question and question in task for question in self._asked_around(call, owner))
+        )
+
+    def _was_asked_inside(self, asked: str, call: Span, owner: Span) -> bool:
+        """Say whether what the earlier call was asked is what the run around both is about."""
+        core = core_of(asked)
+        return bool(self._searched.owners(core, START)) or any(
+            core in core_of(question) for question in self._asked_around(call, owner)
+        )
+
+
+def is_like_verdict(replies: Sequence[TracedMessage]) -> bool:
+    """Say whether what a call said has the form of a verdict; ``is_verdict`` says if it is one."""
+    return len(replies) == 1 and next(_labels(replies[0].text), "") != ""
 
 
 def is_verdict(reply: str, task: str, judged: str, asked: str, *, asks: bool) -> bool:

@@ -13,9 +13,8 @@ from typing import Any, Final, TypeVar
 
 from spanlab.output.figures import counted
 from spanlab.traces import spans as told
-from spanlab.traces.judging import is_verdict, may_judge
-from spanlab.traces.prompts import core_of, last_round, parts_of
-from spanlab.traces.quoting import START, Texts
+from spanlab.traces.judging import EarlierAnswers, is_like_verdict
+from spanlab.traces.prompts import last_round, parts_of
 from spanlab.traces.recording import Recorder
 from spanlab.traces.spans import (
     Span,
@@ -33,8 +32,6 @@ _NEW_TASK: Final = "New task:\n"  # before what smolagents asks a model
 _SPEAKERS: Final = told.USERS | {"assistant", "ai"}
 RESULTS: Final = frozenset(("tool", "function"))
 _TURNS: Final = _SPEAKERS | RESULTS
-_INSTRUCTING: Final = told.USERS | {"", "system", "developer"}
-_QUESTION_MARKS: Final = ("?", "\uff1f", "\u061f")
 _METADATA: Final = ("metadata", "langfuse.observation.metadata")  # that are objects, or their JSON
 
 # A model's call of such a name checks, routes or titles, and does not answer.
@@ -255,51 +252,13 @@ class Trace:
     @cached_property
     def judged(self) -> dict[Any, Any]:
         """The calls that say a verdict on an earlier answer, each with the call that said that."""
-        verdicts = [(call, replies_of(call)) for call in self._said]
-        verdicts = [(c, said) for c, said in verdicts if len(said) == 1 and may_judge(said[0].text)]
-        if not verdicts or len(self._said) == 1:
+        verdicts = {call["id"]: replies_of(call) for call in self._said}
+        judging = [c for c in self._said if is_like_verdict(verdicts[c["id"]])]
+        if not judging or len(self._said) == 1:
             return {}
-        replies, found, searched = Texts(), Texts(), Texts()
-        for call in self._said:
-            for message in replies_of(call):
-                replies.add(message.text, call["id"])
-        for span in self.heard:
-            for text in told.documents_of(span):
-                found.add(text, span["id"])
-            if self._is(span, "retriever"):
-                searched.add(core_of(told.asked_of(span)), span["id"])
-        judged: dict[Any, Any] = {}
-        for call, (verdict,) in verdicts:
-            read = [m.text for m in self.news(call) if m.role in _INSTRUCTING]
-            text = "\n".join(map(last_round, read))
-            inside = replies.inside(text, START)
-            for reply, owners in inside.items():
-                earlier = [self._by_id[name] for name in owners if name != call["id"]]
-                earlier = [span for span in earlier if span["end"] <= call["start"]]
-                if not earlier or _is_query(reply) or searched.owners(reply):
-                    continue
-                judging = self.path(call)
-                owner = max(earlier, key=lambda span: (self._n_around(span, judging), span["end"]))
-                asked = self.asked_in(owner)
-                around = [told.asked_of(s) for s in judging[:-1] if s in self.path(owner)]
-                task, quoted = text, parts_of(text).passages
-                for known in (*inside, asked, core_of(asked), *found.inside(text), *quoted):
-                    task = task.replace(known, "")
-                others = parts_of(task)
-                was_run = bool(searched.owners(core_of(asked), START))
-                was_run |= any(core_of(asked) in core_of(question) for question in around)
-                is_run = any(reply in passage for passage in quoted)
-                is_run |= bool(searched.inside(task, START))
-                is_run |= bool(others.question and not others.passages)
-                is_run |= any(question and question in task for question in around)
-                if (was_run or not is_run) and is_verdict(
-                    verdict.text, task, "\n".join(inside), asked, asks=core_of(asked) in text
-                ):
-                    judged[call["id"]] = owner["id"]
-        return judged
-
-    def _n_around(self, span: Span, path: Sequence[Span]) -> int:
-        return sum(outer in path for outer in self.path(span))
+        answers = EarlierAnswers(self, self._said)
+        found = ((call["id"], answers.judged_by(call)) for call in judging)
+        return {name: judged for name, judged in found if judged is not None}
 
     def _is_instructed_aside(self, span: Span) -> bool:
         """Say whether a call's instructions have it judge, title or route."""
@@ -487,11 +446,6 @@ def _time(nanoseconds: int) -> str | None:
 def _first(span: Span, meaning: str) -> Any:
     values = (span["attributes"].get(name) for name in told.NAMES[meaning])
     return next((value for value in values if str(value) not in ("", "None", "nan")), None)
-
-
-def _is_query(text: str) -> bool:
-    """Say whether a text is a question, such as a rewritten one, or a single word."""
-    return text.endswith(_QUESTION_MARKS) or (text.isascii() and len(text.split()) == 1)
 
 
 def _preview(span: Span) -> str:
