@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -13,8 +15,9 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRe
 
 from spanlab.data.pulling import KEYS, Program, TraceSource, pull_traces
 from spanlab.output.figures import counted
+from spanlab.schema import Actor
 from spanlab.ui.common import actor
-from spanlab.ui.messages import errors_shown
+from spanlab.ui.messages import awaited, errors_shown
 
 
 def ask_traces(key: str) -> list[UploadedFile]:
@@ -53,14 +56,9 @@ def ask_traces(key: str) -> list[UploadedFile]:
         source = TraceSource(program, url, project.strip(), int(limit))
         keys = {name: value or os.environ.get(name, "") for name, value in typed.items()}
         st.session_state.pop(fetched, None)
-        with (
-            errors_shown("Nothing was fetched."),
-            tempfile.TemporaryDirectory() as folder,
-            st.spinner("Fetching …"),
-        ):
-            target = Path(folder, "traces.jsonl")
-            number = pull_traces(source, target, keys, actor=actor())
-            content = (f"{program}.jsonl", "application/x-ndjson", target.read_bytes())
+        with errors_shown("Nothing was fetched."):
+            number, lines = awaited("Fetching …", partial(_fetch, source, keys, actor()))
+            content = (f"{program}.jsonl", "application/x-ndjson", lines)
             record = UploadedFileRec(str(uuid4()), *content)
             st.session_state[fetched] = (UploadedFile(record, FileURLs()), number)
     if fetched not in st.session_state:
@@ -68,3 +66,10 @@ def ask_traces(key: str) -> list[UploadedFile]:
     file, number = st.session_state[fetched]
     st.caption(f"{counted(number, 'trace')} fetched.")
     return [file]
+
+
+def _fetch(source: TraceSource, keys: Mapping[str, str], actor: Actor) -> tuple[int, bytes]:
+    """Return how many traces were fetched, and their lines."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder, "traces.jsonl")
+        return pull_traces(source, target, keys, actor=actor), target.read_bytes()

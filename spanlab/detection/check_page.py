@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from html import escape
 from typing import Any, Final
 
@@ -35,7 +36,7 @@ from spanlab.ui.common import (
     switch_page,
     title,
 )
-from spanlab.ui.messages import errors_shown
+from spanlab.ui.messages import awaited, errors_shown
 
 _ANSWER, _QUESTION, _PASSAGES = map(kept, ("check.answer", "check.question", "check.passages"))
 _CHECKED: Final = "spanlab.check.result"  # with what was in the boxes
@@ -108,10 +109,11 @@ def page() -> None:
     # What is typed meanwhile ends this run: the next one checks what is there then.
     if st.session_state.get(_WANTED):
         st.session_state.pop(_CHECKED, None)
-        with errors_shown("Nothing was checked."), st.spinner("Checking …"):
+        with errors_shown("Nothing was checked."):
             uploaded = (file_passage(file.name, file.getvalue()) for file in files)
             item = answer_item(answer, [*typed_passages(typed), *uploaded], question)
-            checked = check_answer(item, RunOptions.checked(filled), actor=store().actor)
+            work = partial(check_answer, item, RunOptions.checked(filled), actor=store().actor)
+            checked = awaited("Checking …", work, (boxes, filled))
             result = st.session_state[_CHECKED] = (boxes, checked)
             st.session_state.pop(_KEPT, None)
         st.session_state[_WANTED] = False

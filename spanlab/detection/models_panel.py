@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
@@ -24,7 +25,7 @@ from spanlab.models.refusals import ModelCheck
 from spanlab.models.secrets import lend, take_back
 from spanlab.output.figures import counted
 from spanlab.ui.common import actor, kept, plain
-from spanlab.ui.messages import errors_shown, show_error
+from spanlab.ui.messages import awaited, errors_shown, show_error
 
 _ENDPOINT = "model.endpoint"
 _TYPED = "spanlab.model.key-typed"
@@ -145,8 +146,9 @@ def _offer_models() -> None:
     with st.container(horizontal=True):
         if st.button("List its models", icon=":material/list:", key="list-models"):
             listed.pop(_endpoint(), None)
-            with errors_shown(), st.spinner("Asking …"):
-                listed[_endpoint()] = list_models(_endpoint(), _key().name)
+            with errors_shown():
+                work = partial(list_models, _endpoint(), _key().name)
+                listed[_endpoint()] = awaited("Asking …", work)
                 st.rerun()
         if st.button(
             "Find local servers",
@@ -154,9 +156,8 @@ def _offer_models() -> None:
             key="find-servers",
             help=f"Asks the usual ports of {', '.join(LOCAL_SERVERS)} on the app's machine.",
         ):
-            with st.spinner("Asking …"):
-                st.session_state[_FOUND] = find_local_servers()
-                listed.update(st.session_state[_FOUND])
+            st.session_state[_FOUND] = awaited("Asking …", find_local_servers)
+            listed.update(st.session_state[_FOUND])
     if _endpoint() in listed:
         st.caption(f"It answered: {counted(len(listed[_endpoint()]), 'model')}, listed above.")
     found: dict[str, tuple[str, ...]] | None = st.session_state.get(_FOUND)
@@ -199,8 +200,8 @@ def draw_model_check(choice: DetectorSelection) -> None:
     )
     checks: tuple[ModelCheck, ...] = ()
     if clicked:
-        with errors_shown("Nothing was asked."), st.spinner("Asking …"):
-            checks = check_models(choice, actor=actor())
+        with errors_shown("Nothing was asked."):
+            checks = awaited("Asking …", partial(check_models, choice, actor=actor()))
     else:
         with suppress(SpanlabError):  # what is wrong is said where the run is started
             checks = last_checks(choice)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -18,7 +19,7 @@ from spanlab.detection.models_panel import CHECKED
 from spanlab.detection.specifications import model_fields
 from spanlab.tools.mcp_servers import ServerState
 from spanlab.ui.common import WidgetKey, kept, plain, server_files
-from spanlab.ui.messages import errors_shown
+from spanlab.ui.messages import awaited, errors_shown
 
 _ALL = "all models"
 _SWITCH = {True: "on", False: "off"}
@@ -229,9 +230,8 @@ def _ask_servers(field: Option, key: WidgetKey) -> JsonValue:
             key=f"{key['key']}.test",
             help="Starts each of them and lists the tools that may be called.",
         ):
-            with st.spinner("Asking …"):
-                for state in ask_servers(chosen_names):
-                    _show_server(state)
+            for state in awaited("Asking …", partial(ask_servers, chosen_names)):
+                _show_server(state)
         return ",".join(chosen_names)
     return field.default
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
+from contextvars import copy_context
+from threading import Thread
+from typing import TypeVar
 
 import streamlit as st
 
@@ -16,7 +20,10 @@ from spanlab.formats.read_options import ReadOptions
 from spanlab.output.figures import counted, duration
 from spanlab.ui.common import plain
 
+T = TypeVar("T")
 _NEWS = "spanlab.news"
+_WORK = "spanlab.work"
+_TURN = 0.05  # seconds
 _LONGEST = 300  # characters of a found value
 _FLAG = re.compile(r" \(--[a-z-]+\)")  # which command's option is meant: pages have boxes
 _OPTION = re.compile(r"(?<!\S)(--[a-z]+(?:-[a-z]+)*)(?: (\w+))?")
@@ -32,6 +39,36 @@ def show_news() -> None:
     text = st.session_state.pop(_NEWS, None)
     if text:
         st.success(plain(text), icon=":material/check_circle:")
+
+
+def awaited(text: str, work: Callable[[], T], about: object = None) -> T:
+    """Do what takes seconds under a spinner, in a thread, and return what it returns.
+
+    A run that somebody has gone on from ends where it next calls Streamlit: where it did the work
+    itself, a click on another page would wait for it.
+
+    Args:
+        text: what is done, for the spinner.
+        work: a function that calls nothing of Streamlit's.
+        about: what it is done for; a later run that wants the same takes what was begun.
+    """
+    begun: tuple[object, Future[T]] | None = st.session_state.get(_WORK)
+    if begun is None or about is None or begun[0] != about:
+        begun = st.session_state[_WORK] = about, Future()
+        Thread(target=copy_context().run, args=(_do, work, begun[1]), daemon=True).start()
+    with st.spinner(text):
+        while not begun[1].done():
+            wait([begun[1]], _TURN)
+            st.session_state.get(_WORK)  # the run ends here if somebody has gone on
+    st.session_state.pop(_WORK, None)
+    return begun[1].result()
+
+
+def _do(work: Callable[[], T], done: Future[T]) -> None:
+    try:
+        done.set_result(work())
+    except Exception as error:  # noqa: BLE001 - who waits for it gets it
+        done.set_exception(error)
 
 
 @contextmanager

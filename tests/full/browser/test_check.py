@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from threading import Event
 
 import pytest
 from driving import Desk, idle
 from pictures import SIZE, take_picture
 from playwright.sync_api import Browser, Page, expect
-from serving import Server, patient, serving
+from serving import PATIENCE, Server, patient, serving
 from test_accessibility import complaints
 
 from spanlab.storage import Store
+from spanlab.testing import ModelServer, ScriptedReply, say_fields
 
 pytestmark = pytest.mark.browser
 
@@ -71,6 +74,37 @@ def test_an_empty_app_judges_an_answer_in_seconds_and_review_goes_on_with_it(
     assert complaints(page) == []
     page.goto(empty.url())  # a new session, in an app that is not empty any more
     here.wait_for()
+
+
+def test_whoever_leaves_the_page_waits_for_no_model_and_finds_its_answer_later(
+    tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = Event()
+
+    def answer_late(_: object) -> ScriptedReply:
+        answers.wait(PATIENCE / 1000)
+        return say_fields(parts=["1925"])
+
+    with ModelServer(answer_late) as model, ExitStack() as stack:
+        stack.callback(answers.set)
+        monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+        monkeypatch.setenv("SPANLAB_MODEL", "scripted-model")
+        server = stack.enter_context(serving(tmp_path))
+        context = stack.enter_context(browser.new_context())
+        page = patient(context.new_page())
+        page.goto(server.url(answer=ANSWER, passage=PASSAGE))
+        page.get_by_text("With a model", exact=True).click()
+        page.get_by_text("Price per million tokens").wait_for()
+        idle(page)
+        page.get_by_role("button", name="Check").click()
+        page.get_by_text("Checking …").wait_for()
+        page.get_by_role("link", name="Datasets", exact=True).click()
+        expect(page.locator("h1")).to_have_text("Datasets", timeout=PATIENCE)
+        page.get_by_role("link", name="Check", exact=True).click()
+        page.get_by_text("Checking …").wait_for()
+        answers.set()
+        page.get_by_role("button", name="Keep and review").wait_for()
+        assert len(model.fingerprints()) == 1
 
 
 def test_an_address_fills_the_page_in_and_checks_nothing_by_itself(
