@@ -21,7 +21,7 @@ from spanlab.comparison.items_panel import (
     question_html,
 )
 from spanlab.comparison.scores_panel import show_agreement, show_scores
-from spanlab.output.figures import counted
+from spanlab.output.figures import counted, percent
 from spanlab.people.panel import link_to_item
 from spanlab.schema import AnnotatorKind, DatasetSummary, Item, Permission, Record, Status
 from spanlab.scoring.annotator_tables import reference_of
@@ -226,7 +226,7 @@ def _disagreements(record: Record) -> str | None:
     if len(people) == len(record.annotations):
         del groups["all annotators"]
     found = {name: disagreement(made) for name, made in groups.items()}
-    parts = [f"{name} {100 * value:.0f} %" for name, value in found.items() if value is not None]
+    parts = [f"{name} {percent(value)}" for name, value in found.items() if value is not None]
     if not parts:
         return None
     return f"Disagreement: {', '.join(parts)} (0 %: all mark the same, 100 %: nothing in common)."

@@ -71,7 +71,7 @@ def write_report(
 
 
 def _head(title: str, overview: Overview | None) -> str:
-    legend = " ".join(mark_html(f"{p}%", p / 100, hard=p > 50) for p in (20, 50, 70, 100))
+    legend = " ".join(mark_html(percent(p / 100), p / 100, hard=p > 50) for p in (20, 50, 70, 100))
     explained = (
         f"<p class='about'>{legend} The darker a highlight, the likelier it is hallucinated. "
         "Solid line: marked as hallucinated. Dotted line: suggestion only.</p>\n"

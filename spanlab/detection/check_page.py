@@ -25,7 +25,7 @@ from spanlab.formats.server_files import is_local
 from spanlab.output.figures import counted
 from spanlab.output.marked_text import fragment_html, quote_html
 from spanlab.schema import Annotation, Item, Permission, Span
-from spanlab.text.suggestions import suggestions
+from spanlab.text.suggestions import count_weaker, suggestions
 from spanlab.ui.common import (
     datasets_with,
     kept,
@@ -42,6 +42,7 @@ _ANSWER, _QUESTION, _PASSAGES = map(kept, ("check.answer", "check.question", "ch
 _CHECKED: Final = "spanlab.check.result"  # with what was in the boxes
 _KEPT: Final = "spanlab.check.kept"  # the dataset and the item that the result is kept as
 _WANTED: Final = "spanlab.check.wanted"  # until it is done
+_FILES: Final = "spanlab.check.files"
 _DATASET: Final = "checked"
 _QUOTES: Final = 2  # of the evidence for a mark
 _EXAMPLE: Final = {
@@ -76,6 +77,7 @@ def page() -> None:
     question = left.text_input(
         "Question (optional)", placeholder="What the model was asked.", **_QUESTION
     )
+    is_back = _FILES not in st.session_state  # the box for files is emptied where its page is left
     with right:
         typed = st.text_area(
             "Passages (optional)",
@@ -90,9 +92,12 @@ def page() -> None:
             accept_multiple_files=True,
             max_upload_size=MOST >> 20,
             label_visibility="collapsed",
+            key=_FILES,
         )
-    boxes = (answer, question, typed, *(file.file_id for file in files))
+    boxes = (detector, answer, question, typed, *(file.file_id for file in files))
     result = None if st.session_state.get(_WANTED) else st.session_state.get(_CHECKED)
+    if result and is_back:
+        result = st.session_state[_CHECKED] = (result[0][:4], result[1])
     fill = st.session_state.update
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
@@ -155,7 +160,7 @@ def _ask_model(detector: str) -> dict[str, Any]:
     """Ask which model a detector is to ask, if it asks any."""
     if not asks_models(detector):
         return {}
-    with st.container(width=620):
+    with st.columns(2, gap="medium")[0]:
         return ask_model([detector])
 
 
@@ -179,7 +184,7 @@ def _show(checked: CheckedAnswer, *, is_current: bool) -> None:
         st.html(
             f"{_STYLE}<ol class='check-marks'>{''.join(_row(span, item) for span in marked)}</ol>"
         )
-        if weaker := len(told) - len(marked):
+        if weaker := count_weaker(told):
             st.caption(f"{counted(weaker, 'weaker mark')} in the text, not counted as likely.")
         for remark in (*_caveats(annotation), *checked.remarks):
             st.caption(plain(f"{remark[:1].upper()}{remark[1:]}."))

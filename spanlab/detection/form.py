@@ -56,15 +56,17 @@ def run_form() -> dict[str, Any]:
     left, right = st.columns([1.15, 1], gap="large")
     with left:
         filled["detectors"], filled["options"] = _ask_detectors()
-    asking = [name for name in filled["detectors"] if asks_models(name)]
+        asking = [name for name in filled["detectors"] if asks_models(name)]
+        here = environment()
+        if asking:
+            filled |= _ask_passages(here)
     with right:
         if asking:
-            here = environment()
             models = ask_model(asking, here)
             models["model_options"] = model_options_form(asking, "detect")
             if here.problem is None:
                 draw_model_check(DetectorSelection(detectors=tuple(asking), **models))
-            filled |= models | _ask_passages(here)
+            filled |= models
         elif filled["detectors"]:
             st.caption("No language model is used; detectors read the item's own passages.")
     return filled | _ask_limits(filled["detectors"], bool(asking))

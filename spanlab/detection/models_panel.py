@@ -31,11 +31,6 @@ _ENDPOINT = "model.endpoint"
 _TYPED = "spanlab.model.key-typed"
 _LISTED = "spanlab.model.listed"  # models by endpoint
 _FOUND = "spanlab.model.servers"  # those of local servers, once they were looked for
-_ABOUT = (
-    "The key stays in the memory of the app's process until you close this page or forget it. It "
-    "is not stored, and not shown again. A run that has begun keeps it until it ends. If the app "
-    "stops, give the key again and start again: what is finished is not done again."
-)
 
 
 @dataclass
@@ -114,15 +109,18 @@ def draw_model_setup(here: ModelEnvironment) -> None:
         whose = "none"
     else:
         whose = f"{KEY} is {'set' if here.has_key else 'not set'}"
-    # Not a caption: code in its pale text cannot be read well, and an address becomes a link there.
-    by = "" if _endpoint() or endpoint == OPENAI else f" from {BASE_URL}"
-    st.markdown(f":small[Endpoint: `{endpoint.replace('`', '')}`{by} · API key: {plain(whose)}]")
     needed = here.problem is not None
+    if not needed:
+        by = "" if _endpoint() or endpoint == OPENAI else f" from {BASE_URL}"
+        # Not a caption: code in its pale text cannot be read, and an address becomes a link there.
+        at = endpoint.replace("`", "")
+        st.markdown(f":small[Endpoint: `{at}`{by} · API key: {plain(whose)}]")
     # By its key it stays as it was left: once an address is typed, no more is needed.
     with st.expander(
         "Endpoint and API key for this session", needed, key="endpoint", icon=":material/key:"
     ):
-        st.text_input(
+        address, secret = st.columns(2, vertical_alignment="bottom")
+        address.text_input(
             "Endpoint",
             placeholder=here.endpoint,
             help="An address of OpenAI's protocol, such as http://localhost:11434/v1. Keys that "
@@ -130,20 +128,28 @@ def draw_model_setup(here: ModelEnvironment) -> None:
             **kept(_ENDPOINT),
         )
         if key.name:
-            st.button("Forget the API key", icon=":material/delete:", on_click=key.forget)
+            secret.button("Forget the API key", icon=":material/delete:", on_click=key.forget)
         else:
-            st.text_input("API key", type="password", key=_TYPED, autocomplete="off")
-            st.button(
-                "Use this API key", icon=":material/key:", on_click=_use_typed_key, key="use-key"
-            )
-        _offer_models()
-        st.caption(_ABOUT)
+            secret.text_input("API key", type="password", key=_TYPED, autocomplete="off")
+        _offer_models(has_key=bool(key.name))
+        st.caption(
+            "The app keeps the key in memory until you close this page, and stores it nowhere."
+        )
 
 
-def _offer_models() -> None:
-    """Draw the buttons that ask the endpoint for its models, and this machine for servers."""
+def _offer_models(*, has_key: bool) -> None:
+    """Draw the buttons that take a key, and ask for the endpoint's models and local servers."""
     listed: dict[str, tuple[str, ...]] = st.session_state.setdefault(_LISTED, {})
     with st.container(horizontal=True):
+        if not has_key:
+            st.button(
+                "Use this API key",
+                icon=":material/key:",
+                on_click=_use_typed_key,
+                key="use-key",
+                help="A run that has begun keeps it until it ends. If the app stops, give the key "
+                "again and start again: what is finished is not done again.",
+            )
         if st.button("List its models", icon=":material/list:", key="list-models"):
             listed.pop(_endpoint(), None)
             with errors_shown():

@@ -92,7 +92,7 @@ def _draw_plan(summary: DatasetSummary, detectors: list[str], place: DeltaGenera
     """Draw what is asked of a plan; its first one is stored by a button in the head."""
     with errors_shown():
         has_plan = summary.settings.measurement is not None
-        st.header("Another plan" if has_plan else "Plan the measurement", anchor=False)
+        st.header("Change the plan" if has_plan else "Plan the measurement", anchor=False)
         _offer_plan(summary, _ask(summary, detectors), place)
 
 
@@ -216,13 +216,12 @@ def _offer_plan(summary: DatasetSummary, plan: MeasurementPlan, place: DeltaGene
         f"future answers, {measurement.for_difference:,} on each side"
         + (" (more than these)." if measurement.for_difference > items else "."),
     )
-    if plan == stored_plan:
-        st.caption("This is the plan.")
-    elif stored_plan is None:
+    is_same = plan == stored_plan
+    if stored_plan is None:
         if place.button("Plan this measurement", type="primary", key="measure-plan"):
             _store(summary.name, plan)
-    elif st.session_state.get(_REPLACING) != summary.name:
-        if st.button("Replace the plan…", key="measure-replace"):
+    elif is_same or st.session_state.get(_REPLACING) != summary.name:
+        if st.button("Replace the plan…", key="measure-replace", disabled=is_same):
             st.session_state[_REPLACING] = summary.name
             st.rerun()
     else:

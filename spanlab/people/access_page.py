@@ -30,7 +30,7 @@ def page() -> None:
     leads_all = actor().may(Permission.ADMINISTER)
     names = [summary.name for summary in datasets_with(Permission.MANAGE)]
     places = [*names, _ALL] if leads_all else names
-    tabs = ["Roles", "Keys", *(["People", "Log"] if leads_all else [])]
+    tabs = ["Roles", "Keys", *(["Forget a person", "Log"] if leads_all else [])]
     roles, keys, *for_leads = st.tabs(tabs)
     with roles, errors_shown():
         _draw_roles(places)
@@ -51,12 +51,12 @@ def _draw_people() -> None:
         "versions and the log. Roles and invitations end. This cannot be undone."
     )
     with st.form("forget", border=False):
-        name = st.text_input("Name of the person", max_chars=200).strip()
+        name = st.text_input("Name of the person", max_chars=200, width=400).strip()
         marks = st.radio("What they marked", list(_MARKS), horizontal=True)
         is_sure = st.checkbox("I want to remove this name permanently")
-        if st.form_submit_button("Forget this person", type="primary") and name:
-            if not is_sure:
-                st.error("Nothing was changed: tick the box to confirm.")
+        if st.form_submit_button("Forget this person", type="primary"):
+            if not (name and is_sure):
+                st.error("Nothing was changed: give the name, and tick the box to confirm.")
                 return
             said = forget_person(store(), name, keep=_MARKS[marks])
             tell_after_rerun(" ".join(f"{each[0].upper()}{each[1:]}." for each in said))
@@ -76,7 +76,10 @@ def _draw_roles(places: list[str]) -> None:
         person = left.text_input("Person", placeholder="anna@example.org, or the name shown here")
         role = middle.selectbox("Role", list(Role), format_func=str.capitalize)
         place = right.selectbox("Dataset", places)
-        if last.form_submit_button("Grant role", type="primary") and person.strip() and role:
+        is_asked = last.form_submit_button("Grant role", type="primary")
+        if is_asked and not person.strip():
+            st.error("Nothing was changed: say who the person is.")
+        elif is_asked and role:
             store().access.grant(person.strip(), role, None if place == _ALL else place)
             tell_after_rerun(f"{person.strip()} is {role} now.")
             st.rerun()
@@ -103,7 +106,7 @@ def _draw_keys(places: list[str]) -> None:
         label = one.text_input("What it is for", max_chars=100)
         role = two.selectbox("Role", [Role.VIEWER, Role.LEAD], format_func=str.capitalize)
         place = three.selectbox("Dataset", places)
-        days = four.number_input("Days", 1, 3650, 90, help="Stops working after this many days.")
+        days = four.number_input("Valid for (days)", 1, 3650, 90)
         if five.form_submit_button("Create key", type="primary"):
             where, end = None if place == _ALL else place, in_days(int(days))
             token = store().access.make_token("key", role, where, label=label.strip(), expires=end)
@@ -121,7 +124,7 @@ def _show_grid(table: ResultTable, heading: str) -> None:
 def _draw_tokens() -> None:
     tokens = store().access.tokens("key")
     if not tokens:
-        st.info("There are no keys yet.")
+        st.caption("No keys yet.")
         return
     _show_grid(token_table(tokens, "Keys"), "Keys")
     lines = {_line(token): token for token in tokens if not token.revoked}

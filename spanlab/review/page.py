@@ -104,7 +104,7 @@ def _open_queue(
     passed = test.stage == "open" and test.score is not None
     if passed and has_only_tested(common.store(), dataset, reviewer):
         _show_test(dataset, reviewer)
-    about = describe_queue(dataset, query)
+    about = describe_queue(query)
     live: LiveLine | TestLine | None = None
     if test.stage == "test":
         query = QueueQuery(reviewer=reviewer, blind=True, listed=True, sample=test.items)

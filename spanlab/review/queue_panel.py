@@ -208,10 +208,9 @@ def choose_queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
     )
 
 
-def describe_queue(dataset: str, query: QueueQuery) -> str:
-    """Say in one line what is being reviewed."""
+def describe_queue(query: QueueQuery) -> str:
+    """Say in one line what of a dataset is being reviewed, and by whom."""
     parts = [
-        dataset,
         f"as {query.reviewer}",
         None if query.blind else "not blind",
         "suggestions hidden" if query.own_only else None,

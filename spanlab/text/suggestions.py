@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from spanlab.schema import Annotation, Interval, Span
 from spanlab.text.extents import trim_space
@@ -15,11 +16,15 @@ class Suggestion:
     """A span to decide on; ``likely`` if its annotator takes all of it for hallucinated.
 
     ``graded`` are the spans of which it was put together, where they are not as probable all over.
+    ``joins`` is the end of the suggestion before it with which it is shown as one, if any: at most
+    a space is between them, and they have one label and, where their annotator decided, one
+    decision.
     """
 
     span: Span
     likely: bool
     graded: tuple[Span, ...] = ()
+    joins: int | None = None
 
 
 def suggestions(annotation: Annotation, answer: str) -> list[Suggestion]:
@@ -31,7 +36,24 @@ def suggestions(annotation: Annotation, answer: str) -> list[Suggestion]:
     """
     decisions = _decisions(annotation, answer)
     trimmed = [replace(suggestion, span=_trim(suggestion.span, answer)) for suggestion in decisions]
-    return sorted(trimmed, key=lambda suggestion: (suggestion.span.start, suggestion.span.end))
+    trimmed.sort(key=lambda suggestion: (suggestion.span.start, suggestion.span.end))
+    for at, (one, two) in enumerate(pairwise(trimmed), start=1):
+        is_decided = annotation.hard is not None
+        if (
+            answer[one.span.end : two.span.start] in {"", " "}
+            and one.span.end <= two.span.start
+            and one.span.label == two.span.label
+            and not (is_decided and one.likely != two.likely)
+        ):
+            trimmed[at] = replace(two, joins=one.span.end)
+    return trimmed
+
+
+def count_weaker(suggested: Iterable[Suggestion]) -> int:
+    """Return how many suggestions of an annotation are not likely, those shown as one as one."""
+    weaker = [suggestion for suggestion in suggested if not suggestion.likely]
+    ends = {suggestion.span.end for suggestion in weaker}
+    return sum(suggestion.joins not in ends for suggestion in weaker)
 
 
 def _trim(span: Span, answer: str) -> Span:

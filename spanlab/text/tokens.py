@@ -35,6 +35,10 @@ _ENDS_OF: Final = {"el": frozenset(";\u037e"), "grc": frozenset(";\u037e·")}
 _CLOSERS: Final = frozenset("\"'”’»›)]}」』】）］｝》〉*_`")
 _LAST: Final = _ENDS.union(_CLOSERS, ".…", *_ENDS_OF.values())  # what a sentence may end with
 _NUMBER: Final = re.compile(r"(?:\d{3,}|\d+[.,]\d+)\.")  # no ordinal: the stop ends the sentence
+_ABBREVIATED: Final = re.compile(
+    r"\b(?:abb|art|bd|ch|figs?|kap|nos?|nr|núm|pág|pp?|sec|tab|vol)\.$", re.IGNORECASE
+)  # whose stop ends nothing where a number follows
+_LONGEST_ABBREVIATED: Final = 6  # of them, with the character before
 _BREAKS: Final = "\n\r\x0b\x0c\x85\u2028\u2029"
 _LINE: Final = re.compile(rf"\S(?:[^{_BREAKS}]*\S)?")  # without the space around it
 _CHARACTERS: Final = frozenset(("bo", "ja", "km", "lo", "my", "th", "yue", "zh"))
@@ -69,9 +73,10 @@ def sentences(text: str, lang: str) -> list[Extent]:
 
     A sentence ends at a mark that ends sentences in some script, with the quotation marks and
     brackets that close after it, and at every line break. A full stop ends one only before a
-    space or a character of a script without spaces, not before a lower-case letter, and not
-    inside an abbreviation that spaCy's rules know; after a number it is read as an ordinal where
-    the language writes them so. ``lang`` is as in ``tokens``.
+    space or a character of a script without spaces, not before a lower-case letter, not between
+    "no." or the like and its number, and not inside an abbreviation that spaCy's rules know; after
+    a number it is read as an ordinal where the language writes them so. ``lang`` is as in
+    ``tokens``.
 
     Returns:
         Characters ``[start, end)`` per sentence, in order; together they hold every character
@@ -91,7 +96,7 @@ def sentences(text: str, lang: str) -> list[Extent]:
                 begin = _next(text, at + inner)
             if ends.last and stop < end:
                 after = _next(text, stop)
-                if not (ends.open and text[after].islower()):
+                if not (ends.open and _goes_on(text, stop, after)):
                     extents.append(Extent(begin, stop))
                     begin = after
         extents.append(Extent(begin, end))
@@ -248,7 +253,13 @@ def _ends_here(text: str, words: list[Extent], index: int, code: str) -> bool:
     stop = text[words[mark].start : words[mark].end]
     if stop.isascii() and adjacent:
         return re.match(f"[{UNSPACED}]", following) is not None
-    return not (stop[0] in ".…" and following[0].islower())
+    return not (stop[0] in ".…" and _goes_on(text, words[mark].end, start))
+
+
+def _goes_on(text: str, stop: int, after: int) -> bool:
+    """Return whether a full stop before ``stop`` ends no sentence, by what comes at ``after``."""
+    before = text[max(stop - _LONGEST_ABBREVIATED, 0) : stop]
+    return text[after].islower() or (text[after].isdecimal() and bool(_ABBREVIATED.search(before)))
 
 
 def _closes(text: str, words: list[Extent], index: int) -> bool:

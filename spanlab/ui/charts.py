@@ -40,8 +40,14 @@ MOST_COLOURS = len(LIGHT)  # that can be told apart
 
 def chart_of(table: ResultTable) -> Chart:
     """Return the chart that a table names; the table has rows."""
+    import altair as alt
+
     assert table.chart is not None
-    return _KINDS[table.chart.kind](table)
+    number = alt.NumberLocale(
+        decimal=".", thousands=",", grouping=[3], currency=["$", ""], percent=" %"
+    )
+    chart: Chart = _KINDS[table.chart.kind](table).configure(locale=alt.Locale(number=number))
+    return chart
 
 
 def is_fixed(table: ResultTable) -> bool:
@@ -238,7 +244,7 @@ def _confusion(table: ResultTable) -> Chart:
         )
     )
     figures = base.mark_text(fontSize=12).encode(
-        text=alt.Text("share:Q", format=".0%"), color=_ink("share")
+        text=alt.Text("share:Q", format=".1%"), color=_ink("share")
     )
     return alt.layer(cells, figures).properties(
         width=2 * AXES + 80 * data["said"].nunique(), height=AXES + 36 * data["right"].nunique()

@@ -35,16 +35,21 @@ FAILED: Final = "#e5484d"
 HEAT: Final = ("#f3e9dc", "#8a4300")  # little to much; both themes draw cells alike
 INK: Final = ("#26211b", "#ffffff")  # on little, on much
 _TICKS = 5
+_NEAR = 1e-9  # of a step, by which a tick may miss its value
 _ROOM = 0.02  # of an axis, at either end, so that no mark is cut
 
 
 def scale_of(values: Iterable[float]) -> alt.Scale:
-    """Return a scale that begins at 0, or below, and leaves room around the values."""
+    """Return a scale from 0, or below, to the tick beyond the values, with room at both ends."""
     import altair as alt
 
     ends = [0.0, *values]
     low, high = min(ends), max(ends)
     high = high if high > low else 1.0
+    least = (high - low) / _TICKS
+    power = 10.0 ** math.floor(math.log10(least))
+    step = power * next(by for by in (1, 2, 5, 10) if least / power < by * 2**0.5)
+    low, high = step * math.floor(low / step + _NEAR), step * math.ceil(high / step - _NEAR)
     room = _ROOM * (high - low)
     return alt.Scale(domain=[low - room, high + room], nice=False, zero=False)
 

@@ -152,7 +152,8 @@ def _ends(column: Column) -> str:
 
 def _column_config(table: ResultTable) -> dict[str, Any]:
     config: dict[str, Any] = {
-        _ends(column): st.column_config.TextColumn("95 %") for column in table.columns
+        _ends(column): st.column_config.TextColumn("95 %", alignment="right")
+        for column in table.columns
     }
     for column in table.columns:
         config[column.title] = st.column_config.Column(help=column.about or None)

@@ -197,5 +197,6 @@ def test_spans_are_sent_as_offsets_without_their_text(store: Store) -> None:
         "end": 9,
         "prob": 0.5,
         "likely": False,
+        "joins": None,
         "evidence": [{"passage": 0, "start": 0, "end": 4, "stance": "refutes", "note": None}],
     }

@@ -38,6 +38,12 @@ def test_tokens_of_a_language(text: str, lang: str, expected: list[str]) -> None
             id="French",
         ),
         pytest.param("Dr. Who left. 3.5 km", "en", ["Dr. Who left.", "3.5 km"], id="titles"),
+        pytest.param(
+            "Tower no. 0 fell (Fig. 2). See no. 1. He said no. So",
+            "en",
+            ["Tower no. 0 fell (Fig. 2).", "See no. 1.", "He said no.", "So"],
+            id="numbers",
+        ),
         pytest.param('He said "no." I left', "en", ['He said "no."', "I left"], id="quotes"),
         pytest.param("Am 3. Mai 1999. Er kam.", "de", ["Am 3. Mai 1999.", "Er kam."], id="ordinal"),
         pytest.param("他走了。“好！”她说", "zh", ["他走了。", "“好！”", "她说"], id="zh"),

@@ -187,12 +187,12 @@ def _annotator(annotation: Annotation, answer: str) -> dict[str, JsonValue]:
         "verdict": annotation.hallucinated if annotation.is_verdict_only else None,
         "note": annotation.note,
         "voters": list(annotation.voters),
-        "decided": annotation.hard is not None,
         "steps": len(annotation.trace),
         "spans": [
             {
                 **_span(suggestion.span),
                 "likely": suggestion.likely,
+                "joins": suggestion.joins,
                 **(
                     {"graded": [_extent_payload(span) for span in suggestion.graded]}
                     if suggestion.graded

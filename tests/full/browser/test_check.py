@@ -72,6 +72,15 @@ def test_an_empty_app_judges_an_answer_in_seconds_and_review_goes_on_with_it(
     expect(page.get_by_role("button", name="Keep and review")).to_have_count(0)  # it is kept
     page.get_by_role("button", name="Check").hover()
     assert complaints(page) == []
+    page.locator("input[type=file]").set_input_files(
+        {"name": "old.txt", "mimeType": "text/plain", "buffer": b"It is old."}
+    )
+    page.get_by_role("button", name="Check again").click()
+    expect(page.get_by_role("button", name="Keep and review")).to_be_visible()
+    page.get_by_role("link", name="Datasets", exact=True).click()
+    expect(page.locator("h1")).to_have_text("Datasets")
+    page.get_by_role("link", name="Check", exact=True).click()  # the box for files is empty now
+    expect(page.get_by_role("button", name="Keep and review")).to_be_visible()
     page.goto(empty.url())  # a new session, in an app that is not empty any more
     here.wait_for()
 

@@ -90,6 +90,7 @@ def test_a_scale_has_room_around_what_it_shows() -> None:
     low, high = scale_of([0.2, 0.5]).to_dict()["domain"]
     assert low < 0
     assert 0.5 < high < 0.6
+    assert scale_of([-0.03, 0.71]).to_dict()["domain"] == pytest.approx([-0.22, 0.82])  # at ticks
     assert scale_of([0.0]).to_dict()["domain"][1] > 1  # all of nothing: the axis of a share
 
 

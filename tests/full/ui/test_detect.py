@@ -139,7 +139,7 @@ def test_without_a_model_it_says_what_to_set(
     }
     shown = everything(app)
     assert "an endpoint or an API key for this session below" in shown
-    assert "OPENAI_API_KEY is not set" in shown
+    assert "set OPENAI_BASE_URL or OPENAI_API_KEY" in shown
     assert app.button(key="start-run").disabled
 
 

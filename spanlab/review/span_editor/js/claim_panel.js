@@ -22,6 +22,7 @@ export class ClaimPanel {
         this.list = h("div", { class: "sl-claim-list", role: "listbox", tabindex: "0", "aria-label": "Claims" });
         this.card = new ClaimCard(this);
         this.lanes = new ClaimLanes(this);
+        this.opener = view.button("Claims", "claims"); // for the mouse, where no tab of claims is
         this.write = view.button("Write a claim", "writeClaim");
         this.none = h("p", { class: "sl-quiet" }, "No annotator has taken claims out of this answer.");
         this.side = h("div", { class: "sl-claim-side" }, this.lanes.node, this.none, this.list, this.write);
@@ -118,6 +119,7 @@ export class ClaimPanel {
         this.rows = rowsOf(item, this.editor.hidden());
         this.view.panel.count("claims", this.rows.length);
         this.view.panel.fill("claims", this.rows.length > 0 || this.view.hints.byTouch); // a finger has no key for it
+        this.opener.hidden = !this.view.panel.tabs.get("claims").hidden;
         if (!this.isOpen) return this.dim();
         this.none.hidden = this.rows.length > 0;
         this.lanes.paint();

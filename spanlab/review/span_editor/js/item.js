@@ -19,9 +19,9 @@ export class Item {
     }
 
     /** An annotator's spans; `from` and `to` are code points, `start` and `end` UTF-16 units. */
-    members({ name, kind, decided, spans }) {
+    members({ name, kind, spans }) {
         return spans.map((span) => ({
-            ...span, annotator: name, kind, decided, from: span.start, to: span.end, ...this.units(span),
+            ...span, annotator: name, kind, from: span.start, to: span.end, ...this.units(span),
             ...(span.graded && { graded: span.graded.map((piece) => ({ ...piece, ...this.units(piece) })) }),
         }));
     }

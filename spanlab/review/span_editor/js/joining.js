@@ -3,14 +3,14 @@
 import { originKey } from "./operations.js";
 
 /** Suggestions as they are shown: `members` are one annotator's each, in text order. */
-export function joined(members, item) {
+export function joined(members, { opened }) {
     const byAnnotator = new Map();
     for (const member of members) {
         const before = byAnnotator.get(member.annotator);
         if (before) before.push(member);
         else byAnnotator.set(member.annotator, [member]);
     }
-    return [...byAnnotator.values()].flatMap((own) => joinedBy(own, (one, two) => mayJoin(one, two, item)));
+    return [...byAnnotator.values()].flatMap((own) => joinedBy(own, (one, two) => mayJoin(one, two, opened)));
 }
 
 function joinedBy(members, mayBeOne) {
@@ -23,12 +23,9 @@ function joinedBy(members, mayBeOne) {
     return runs.map(together);
 }
 
-/** A gap of at most one space, one label, one decision where the annotator decided; neither opened. */
-function mayJoin(one, two, { text, opened }) {
-    const gap = two.from - one.to;
-    return (gap === 0 || (gap === 1 && text.slice(one.end, two.start) === " "))
-        && (one.label ?? null) === (two.label ?? null)
-        && (!one.decided || one.likely === two.likely)
+/** Python says what may be one, see Suggestion; here, neither has a comment or was opened. */
+function mayJoin(one, two, opened) {
+    return two.joins === one.to
         && !one.comment && !two.comment
         && !opened.has(memberKey(one)) && !opened.has(memberKey(two));
 }

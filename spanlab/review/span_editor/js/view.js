@@ -76,7 +76,7 @@ export class View {
             "aria-label": "Answer under review. Press question mark for the keys.",
         }, this.text.node, this.caret.node, ...this.tools.handles, this.tools.node);
         this.layout = new Layout(this);
-        const spans = h("section", { class: "sl-spans" }, this.list.title, this.annotators.node, this.list.node);
+        const spans = h("section", { class: "sl-spans" }, this.list.title, this.annotators.node, this.list.node, this.claims.opener);
         this.panel = new Panel(this, {
             evidence: { name: "Evidence", node: this.evidence.node },
             spans: { name: "Spans", node: spans, shown: () => this.list.paint() },
