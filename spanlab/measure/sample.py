@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
@@ -412,7 +413,10 @@ def read_measured(store: Store, dataset: str, plan: MeasurementPlan | None = Non
     # Who may not know which these are sees them counted once they have reviewed them.
     left_out = checks if store.may(Permission.READ, dataset) else ()
     learnt = learnt_from(store, dataset, plan)
-    items = MeasuredItems(store.records(dataset), plan, learnt, left_out)
+    # The sample is drawn from all items, whichever of them are in the list of who asks.
+    seen = replace(store.sight(dataset), listed=False)
+    records = Store(store.database).seen_with(dataset, seen).records(dataset)
+    items = MeasuredItems(records, plan, learnt, left_out)
     if not items.items:
         but = " that is not a check item" if items.checks else ""
         raise UsageError(f"{plan.annotator!r} has finished no item of {dataset!r}{but}")

@@ -83,10 +83,7 @@ def reserve_item(store: Store, dataset: str, query: QueueQuery, item_id: str) ->
     Raises:
         NotFoundError: there is no such dataset or item.
     """
-    people = store.settings(dataset).overlap
-    if not (query.reserve and people):
-        return ()
-    return plans.reserve(store, dataset, item_id, query.reviewer, people)
+    return plans.reserve(store, dataset, item_id, query.reviewer) if query.reserve else ()
 
 
 def items(store: Store, dataset: str, query: QueueQuery) -> QueuePage:

@@ -48,6 +48,7 @@ class CheckedDataset:
     always_blind: bool
     shown_when_done: bool
     is_version: bool
+    has_lists: bool
 
     def is_seen_by(self, actor: Actor) -> bool:
         """Return whether ``actor`` may see the dataset; a version shows everybody's annotations."""
@@ -58,7 +59,8 @@ class CheckedDataset:
         if actor.may(Permission.READ, self.number):
             return EVERYTHING
         name, blind = actor.name_in(self.number), self.always_blind or many
-        return Sight(name, blind=blind, shown_when_done=self.shown_when_done)
+        done = self.shown_when_done
+        return Sight(name, blind=blind, shown_when_done=done, listed=self.has_lists)
 
 
 def require(
@@ -125,6 +127,7 @@ def _from_row(row: Any) -> CheckedDataset:
         always_blind=settings.is_blind,
         shown_when_done=settings.shown_when_done,
         is_version=is_version,
+        has_lists=settings.has_lists,
     )
 
 

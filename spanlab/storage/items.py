@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError
-from sqlalchemy import Column, ColumnElement, Connection, and_, select
+from sqlalchemy import Column, ColumnElement, Connection, and_, select, true
 
 from spanlab.base.errors import InputError, NotFoundError
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record
 from spanlab.storage.catalog import DatasetRow
 from spanlab.storage.engine import look_up_once
-from spanlab.storage.sight import Sight
-from spanlab.storage.tables import annotated, annotators, items
+from spanlab.storage.sight import EVERYTHING, Sight
+from spanlab.storage.tables import annotated, annotators, items, queue_items
 
 _WINDOW = 200  # positions read at once: few enough for long texts, enough for short ones
 _AT_ONCE = 1000  # ids in a condition
@@ -58,28 +58,44 @@ class StoredRecord:
         return sight.record(record, names)
 
 
-def position_of(connection: Connection, dataset: DatasetRow, item_id: str) -> int:
+def _is_shown(dataset: DatasetRow, sight: Sight, position: Column[int]) -> ColumnElement[bool]:
+    """Return the condition that there is the item at ``position`` for somebody."""
+    own = select(queue_items.c.position).where(
+        queue_items.c.dataset_id == dataset.id, queue_items.c.reviewer == sight.name
+    )
+    return position.in_(own) if sight.listed else true()
+
+
+def position_of(
+    connection: Connection, dataset: DatasetRow, item_id: str, sight: Sight = EVERYTHING
+) -> int:
     """Return where in the dataset the item is.
 
     Raises:
-        NotFoundError: it is not there.
+        NotFoundError: it is not there, or not for those whose ``sight`` it is.
     """
 
     def read() -> int | None:
-        conditions = (items.c.dataset_id == dataset.id, items.c.item_id == item_id)
-        return connection.execute(select(items.c.position).where(*conditions)).scalar_one_or_none()
+        found = select(items.c.position).where(
+            items.c.dataset_id == dataset.id,
+            items.c.item_id == item_id,
+            _is_shown(dataset, sight, items.c.position),
+        )
+        return connection.execute(found).scalar_one_or_none()
 
-    position = look_up_once(connection, ("position", dataset.id, item_id), read)
+    position = look_up_once(connection, ("position", dataset.id, item_id, sight), read)
     if position is None or position >= dataset.n_items:
         raise NotFoundError(f"the dataset {dataset.name!r} has no item {item_id!r}")
     return position
 
 
-def positions_of(connection: Connection, dataset: DatasetRow, ids: Sequence[str]) -> list[int]:
+def positions_of(
+    connection: Connection, dataset: DatasetRow, ids: Sequence[str], sight: Sight
+) -> list[int]:
     """Return where in the dataset items are, in the order of their ids.
 
     Raises:
-        NotFoundError: one of them is not there.
+        NotFoundError: one of them is not there, or not for those whose ``sight`` it is.
     """
     found: dict[str, int] = {}
     for start in range(0, len(ids), _AT_ONCE):
@@ -87,6 +103,7 @@ def positions_of(connection: Connection, dataset: DatasetRow, ids: Sequence[str]
             items.c.dataset_id == dataset.id,
             items.c.item_id.in_(ids[start : start + _AT_ONCE]),
             items.c.position < dataset.n_items,
+            _is_shown(dataset, sight, items.c.position),
         )
         found |= {row.item_id: row.position for row in connection.execute(some)}
     for item_id in ids:
@@ -103,7 +120,7 @@ def id_at(connection: Connection, dataset: DatasetRow, position: int) -> str:
 
 def read_one(connection: Connection, dataset: DatasetRow, position: int) -> StoredRecord:
     """Return the item at ``position`` with its annotations."""
-    (stored,) = _read(connection, dataset.id, lambda column: column == position, None)
+    (stored,) = _read(connection, dataset, lambda column: column == position, None)
     return stored
 
 
@@ -159,17 +176,20 @@ def read_all(
     if sight.blind:
         annotator_ids = None
     for start in range(0, dataset.n_items, _WINDOW):
-        stop = min(start + _WINDOW, dataset.n_items)
-        yield from _read(connection, dataset.id, _between(start, stop), annotator_ids)
+        among = _between(start, min(start + _WINDOW, dataset.n_items))
+        yield from _read(connection, dataset, among, annotator_ids, sight)
 
 
 def read_at(
-    connection: Connection, dataset: DatasetRow, positions: Sequence[int]
+    connection: Connection,
+    dataset: DatasetRow,
+    positions: Sequence[int],
+    sight: Sight = EVERYTHING,
 ) -> Iterator[StoredRecord]:
     """Yield the items at ``positions`` with all annotations, in import order."""
     valid = sorted({position for position in positions if 0 <= position < dataset.n_items})
     for start in range(0, len(valid), _WINDOW):
-        yield from _read(connection, dataset.id, _in(valid[start : start + _WINDOW]), None)
+        yield from _read(connection, dataset, _in(valid[start : start + _WINDOW]), None, sight)
 
 
 def _between(start: int, stop: int) -> _Among:
@@ -181,21 +201,26 @@ def _in(positions: Sequence[int]) -> _Among:
 
 
 def _read(
-    connection: Connection, dataset: int, among: _Among, annotator_ids: Collection[int] | None
+    connection: Connection,
+    dataset: DatasetRow,
+    among: _Among,
+    annotator_ids: Collection[int] | None,
+    sight: Sight = EVERYTHING,
 ) -> Iterator[StoredRecord]:
     by_position: dict[int, list[str]] = defaultdict(list)
     query = (
         select(annotated.c.position, annotated.c.json)
-        .where(annotated.c.dataset_id == dataset, among(annotated.c.position))
+        .where(annotated.c.dataset_id == dataset.id, among(annotated.c.position))
         .order_by(annotated.c.position, annotated.c.place)
     )
     if annotator_ids is not None:
         query = query.where(annotated.c.annotator_id.in_(annotator_ids))
     for position, text in connection.execute(query).all():
         by_position[position].append(text)
+    is_shown = _is_shown(dataset, sight, items.c.position)
     rows = connection.execute(
         select(items.c.position, items.c.json)
-        .where(items.c.dataset_id == dataset, among(items.c.position))
+        .where(items.c.dataset_id == dataset.id, among(items.c.position), is_shown)
         .order_by(items.c.position)
     )
     for position, text in rows.all():

@@ -53,7 +53,7 @@ def read_review(
         NotFoundError: there is no such item.
         StoreError: the reviewer's name belongs to an annotator that is not of this ``kind``.
     """
-    position = position_of(connection, dataset, item_id)
+    position = position_of(connection, dataset, item_id, sight)
     record = read_one(connection, dataset, position).record(sight)
     if reviewer not in annotators_of(connection, dataset.id):
         return Review(
@@ -113,24 +113,22 @@ def suggestions_seen(
 def apply(
     connection: Connection,
     dataset: DatasetRow,
-    item_id: str,
+    position: int,
     reviewer: str,
     writes: Sequence[SentOperation],
-    subject: str | None = None,
+    subject: str | None,
 ) -> WriteReply:
-    """Append ``writes`` of one session to the log of ``reviewer`` on ``item_id``, in their order.
+    """Append ``writes`` of one session to the log of ``reviewer`` on an item, in their order.
 
     A write that is stored already is acknowledged again without effect. Once one is refused, so
     are all after it that are not stored: they were made on a state that has never been. ``subject``
     is who writes, for certain; None for the owner of the database.
 
     Raises:
-        NotFoundError: there is no such item.
         StoreError: the reviewer's name belongs to an annotator of another kind than the writes.
         UsageError: the writes are of several sessions or kinds, or do not count up.
     """
     _check_order(writes)
-    position = position_of(connection, dataset, item_id)
     annotator = register(
         connection, dataset, reviewer, writes[0].kind if writes else AnnotatorKind.PERSON
     )

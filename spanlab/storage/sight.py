@@ -1,5 +1,7 @@
 """Whose annotations somebody sees of a dataset: all of them, or as one who reviews it blind.
 
+Who only annotates sees no items but those of a list of their own, where there are lists.
+
 To blind reviewers these are left out: annotations of other people with their spans, status and
 comments, gold labels (as a rule people's, too), votes with a person among the voters, and all
 traces of these. Their queues know of no disagreement, labels and claims but those of detectors and
@@ -25,13 +27,15 @@ class Sight:
 
     ``name`` is what they are called there, None where they see all that was said and done. If
     ``blind``, what other people said is left out; with ``shown_when_done`` only of items that they
-    have not finished themselves. ``names_shown`` tells whether they know who the others are.
+    have not finished themselves. ``names_shown`` tells whether they know who the others are. If
+    ``listed``, there are no items for them but those of their own list.
     """
 
     name: str | None = None
     blind: bool = False
     shown_when_done: bool = False
     names_shown: bool = False
+    listed: bool = False
 
     def concerns(self, person: str) -> bool:
         """Return whether they may know how far a person is."""
@@ -57,6 +61,8 @@ class Sight:
 
     def query(self, query: QueueQuery) -> QueueQuery:
         """Return a query that selects and orders by what they see."""
+        if self.listed:  # a list has no share of others
+            query = replace(query, listed=True, share=None)
         return replace(query, blind=True, reviewer=self.name or "") if self.blind else query
 
     def summary(self, summary: DatasetSummary) -> DatasetSummary:

@@ -371,7 +371,7 @@ class Store:
     def record(self, dataset: str, item_id: str) -> Record:
         """Return one item with all its annotations."""
         with self.reading(dataset) as (connection, row, sight):
-            position = items.position_of(connection, row, item_id)
+            position = items.position_of(connection, row, item_id, sight)
             return self._readable(items.read_one(connection, row, position).record(sight), row)
 
     def records_at(self, dataset: str, positions: Sequence[int]) -> list[Record]:
@@ -380,7 +380,7 @@ class Store:
         Places at which the dataset has no item are left out.
         """
         with self.reading(dataset, many=True) as (connection, row, sight):
-            stored_records = items.read_at(connection, row, positions)
+            stored_records = items.read_at(connection, row, positions, sight)
             return [self._readable(stored.record(sight), row) for stored in stored_records]
 
     def _readable(self, record: Record, row: DatasetRow) -> Record:
@@ -396,12 +396,13 @@ class Store:
     def save_findings(self, dataset: str, findings: Iterable[FoundAnnotations]) -> int:
         """Insert or replace annotations and the passages they quote; see ``save_findings``.
 
-        Who reviews may add passages alone.
+        Who reviews may add passages alone, to items that there are for them.
         """
         if not self.actor.may(Permission.ADMINISTER):
             findings = tuple(findings)
             annotates = any(finding.annotations for finding in findings)
             self.require(Permission.MANAGE if annotates else Permission.REVIEW, dataset)
+            self.positions_of(dataset, [finding.item.id for finding in findings])
         return save_findings(self._database, dataset, findings)
 
     # Queues
@@ -412,8 +413,8 @@ class Store:
         Raises:
             NotFoundError: the dataset has no item of one of these ids.
         """
-        with self.reading(dataset) as (connection, row, _):
-            return items.positions_of(connection, row, ids)
+        with self.reading(dataset) as (connection, row, sight):
+            return items.positions_of(connection, row, ids, sight)
 
     def counts(self, dataset: str, reviewer: str) -> dict[Status, int]:
         """Return how many items are in each status under ``reviewer``, who may be unknown yet."""
@@ -460,9 +461,12 @@ class Store:
         """Append a session's operations to a review's log; see ``reviews.apply``."""
         authors = {write.author for write in writes if write.author is not None}
         needed = Permission.ADJUDICATE if authors else Permission.REVIEW
-        with self.writing(needed, dataset) as connection:
+        with self._database.writing() as connection:
+            checked = access.require(connection, self.actor, needed, dataset)
+            sight = EVERYTHING if checked is None else checked.sight(self.actor, many=False)
             row = catalog.find(connection, dataset)
             for author in authors or {reviewer}:
                 self._check_own(row.id, author)
             subject = None if self.actor.is_owner else self.actor.subject
-            return reviews.apply(connection, row, item_id, reviewer, writes=writes, subject=subject)
+            position = items.position_of(connection, row, item_id, sight)
+            return reviews.apply(connection, row, position, reviewer, writes, subject)

@@ -23,8 +23,8 @@ _AT = {
 
 def note_look(store: Store, dataset: str, item_id: str, reviewer: str) -> None:
     """Store that a person sees what others marked in an item; the first time counts."""
-    with store.reading(dataset, reviewer) as (connection, row, _):
-        position = position_of(connection, row, item_id)
+    with store.reading(dataset, reviewer) as (connection, row, sight):
+        position = position_of(connection, row, item_id, sight)
         at = {"dataset_id": row.id, "position": position, "reviewer": reviewer}
         noted = select(looks.c.at).where(*(looks.c[name] == value for name, value in at.items()))
         if connection.execute(noted).first() is not None:

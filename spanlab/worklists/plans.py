@@ -110,23 +110,24 @@ def part_of(
     return PersonProgress(name, assigned, done=done, skipped=skipped, beyond=beyond)
 
 
-def reserve(
-    store: Store, dataset: str, item_id: str, reviewer: str, people: int
-) -> tuple[str, ...]:
-    """Reserve an item unless ``people`` others have it; return those, none if it is reserved now.
+def reserve(store: Store, dataset: str, item_id: str, reviewer: str) -> tuple[str, ...]:
+    """Reserve an item unless as many others as the plan asks for have it.
 
     Where there are check items, what is in a list is its person's, whoever else has it: others
     never take a check item.
+
+    Returns:
+        These others, by name; none if it is reserved now, or there is no plan.
     """
     store.require(Permission.REVIEW, dataset)
-    with store.reading(dataset, reviewer) as (connection, row, _):
-        position = position_of(connection, row, item_id)
-        if reservations.has_reserved(connection, row, position, reviewer):
+    with store.reading(dataset, reviewer) as (connection, row, sight):
+        position = position_of(connection, row, item_id, sight)
+        settings = settings_of(connection, dataset)
+        has_reserved = reservations.has_reserved(connection, row, position, reviewer)
+        if not settings.overlap or has_reserved:
             return ()
     with store.reviewing(dataset, reviewer) as (connection, row):
-        position = position_of(connection, row, item_id)
-        if settings_of(connection, dataset).known:
-            people = reservations.ANY_NUMBER
+        people = reservations.ANY_NUMBER if settings.known else settings.overlap
         return reservations.reserve(connection, row, position, reviewer, people)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -118,7 +119,7 @@ METHODS: dict[str, tuple[Permission, Call]] = {
     ),
     "plans.take_back": (_MANAGE, lambda store, name: plans.take_back(store, name, "Ben")),
     "plans.give_back": (_MANAGE, lambda store, name: plans.give_back(store, name, "Ben")),
-    "plans.reserve": (_REVIEW, lambda store, name: plans.reserve(store, name, "a", "Anna", 2)),
+    "plans.reserve": (_REVIEW, lambda store, name: plans.reserve(store, name, "a", "Anna")),
     "reading": (_SEE, lambda store, name: _enter(store.reading(name))),
     "reviewing": (_REVIEW, lambda store, name: _enter(store.reviewing(name, "Anna"))),
     "writing": (_MANAGE, lambda store, name: _enter(store.writing(_MANAGE, name))),
@@ -241,7 +242,7 @@ def test_people_write_under_their_own_name_alone_and_operations_say_who(filled: 
     "rules",
     [
         pytest.param({"always_blind": True}, id="always hidden"),
-        pytest.param({"overlap": 2}, id="two people an item"),
+        pytest.param({"overlap": 3}, id="three people an item"),
         pytest.param({"known": CheckRules(labels=("gold",))}, id="check items"),
     ],
 )
@@ -266,6 +267,9 @@ def test_who_reviews_blind_sees_nothing_of_others_however_they_ask(
     with pytest.raises(AccessError, match="blind here"):
         sight.seen_by(anna, "ours", "Ben")
     blind = anna.acting_as(anna.actor, hides=True)
+    if "always_blind" not in rules:
+        drawing.draw(blind, "ours", "Anna")
+        drawing.draw_next(blind, "ours", replace(_ANNA, listed=True, reserve=True))
     assert sight.seen_by(blind, "ours", "Ben").record("ours", "a").annotations == ()
     assert blind.record("ours", "a").annotations == ()
     assert blind.review("ours", "a", "Anna").record.annotations == ()

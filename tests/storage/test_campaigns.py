@@ -96,7 +96,7 @@ def test_what_somebody_who_left_has_not_finished_goes_to_others_and_no_item_beyo
     plans.give_back(store, "d", "Ben")  # and comes again: what others have done for him is done
     for person in people:
         for item in offered(person):
-            assert not plans.reserve(store, "d", item, person, people=2)
+            assert not plans.reserve(store, "d", item, person)
             _decide(store, item, person)
     done = Counter(item for _, item, *_ in plans.finished(store, "d"))
     assert set(done.values()) == {2}

@@ -328,7 +328,7 @@ CHANGES: dict[str, Attempt] = {  # what is for leads of the dataset
 REVIEWS: dict[str, Attempt] = {  # what is for who reviews
     "reviews": _writes(_write("ours", "Anna")),
     "adds evidence": lambda mine: add_evidence(mine, "ours", "a", AddedEvidence(text="x")),
-    "reserves": lambda mine: plans.reserve(mine, "ours", "a", "Anna", 2),
+    "reserves": lambda mine: plans.reserve(mine, "ours", "a", "Anna"),
 }
 BY_ROLE: dict[Role, dict[str, Attempt]] = {
     Role.ANNOTATOR: {**EVERYBODYS, **BLIND, **CHANGES},

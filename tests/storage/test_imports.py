@@ -241,7 +241,8 @@ def test_an_item_is_revised_until_a_person_annotates_or_opens_it(store: Store, s
     store.save_annotations(
         "d", [("b", said("offline")), ("b", said("vote", kind=AnnotatorKind.VOTE))]
     )
-    plans.reserve(store, "d", "c", "Ann", 2)
+    store.change_settings("d", lambda now: now.model_copy(update={"overlap": 2}))
+    plans.reserve(store, "d", "c", "Ann")
     store.save_annotations(
         "d", [("d", said("Ann", kind=AnnotatorKind.PERSON)), ("d", said("offline"))]
     )

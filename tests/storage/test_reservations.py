@@ -77,29 +77,29 @@ def test_an_item_goes_to_as_many_people_as_it_is_to_however_many_ask_at_once(
 
     def ask(number: int) -> tuple[str, ...]:
         asking.wait()
-        return plans.reserve(planned, "d", "c", f"person {number}", people=2)
+        return plans.reserve(planned, "d", "c", f"person {number}")
 
     with ThreadPoolExecutor(6) as threads:
         assert list(threads.map(ask, range(6))).count(()) == 2
     holders = [f"person {n}" for n in range(6) if "c" in _offered(planned, f"person {n}")]
     assert len(holders) == 2
-    assert not any(plans.reserve(planned, "d", "c", holder, people=2) for holder in holders)
-    assert plans.reserve(planned, "d", "c", "Ada", people=2) == tuple(holders)
+    assert not any(plans.reserve(planned, "d", "c", holder) for holder in holders)
+    assert plans.reserve(planned, "d", "c", "Ada") == tuple(holders)
 
 
 def test_a_reservation_counts_until_its_holder_has_decided(planned: Store) -> None:
     """One who has finished counts as that and not twice; what is skipped is free again."""
-    assert not plans.reserve(planned, "d", "a", "Ada", people=2)
-    assert plans.reserve(planned, "d", "a", "Ben", people=2) == ("Ada", "Zoe")
+    assert not plans.reserve(planned, "d", "a", "Ada")
+    assert plans.reserve(planned, "d", "a", "Ben") == ("Ada", "Zoe")
     assert _offered(planned, "Ben") == ["b", "c"]
     _write(planned, "a", "Ada", SetStatus(status=Status.SKIPPED))
     assert _offered(planned, "Ben") == ["a", "b", "c"]
     _write(planned, "a", "Ada", Undo())
     assert _offered(planned, "Ben") == ["b", "c"]
-    assert not plans.reserve(planned, "d", "c", "Ada", people=2)
+    assert not plans.reserve(planned, "d", "c", "Ada")
     _write(planned, "c", "Ada", FinishItem())
-    assert not plans.reserve(planned, "d", "c", "Ben", people=2)
-    assert plans.reserve(planned, "d", "c", "Cleo", people=2) == ("Ada", "Ben")
+    assert not plans.reserve(planned, "d", "c", "Ben")
+    assert plans.reserve(planned, "d", "c", "Cleo") == ("Ada", "Ben")
     assert _offered(planned, "Ada") == ["a", "b"]
 
 
@@ -109,7 +109,7 @@ def test_a_reservation_ends_by_itself_unless_its_holder_writes(
 ) -> None:
     _plan(planned, 1)
     for item in ("b", "c"):
-        assert not plans.reserve(planned, "d", item, "Ada", people=1)
+        assert not plans.reserve(planned, "d", item, "Ada")
     database = Database(settings.database_url)
     with database.writing() as connection:
         connection.execute(text(f"UPDATE reservations SET until = until - {passed}"))
@@ -117,7 +117,7 @@ def test_a_reservation_ends_by_itself_unless_its_holder_writes(
     _write(planned, "c", "Ada", CommentSpan(text="reading"))
     query = _queue("Ben")
     assert [row.item_id for row in paging.page(planned, "d", query).rows] == ["b"]
-    assert not plans.reserve(planned, "d", "b", "Ben", people=1)
+    assert not plans.reserve(planned, "d", "b", "Ben")
     planned.delete_dataset("d")
     assert planned.datasets() == []
 
@@ -190,13 +190,13 @@ def test_totals_of_a_plan_without_names_are_what_still_needs_a_person(planned: S
     assert found is not None
     assert (found.needed, found.done) == (3, 1)
     assert found.of("Zoe") == PersonProgress("Zoe", assigned=3, done=1, skipped=1)
-    assert not plans.reserve(planned, "d", "c", "Ada", people=1)
+    assert not plans.reserve(planned, "d", "c", "Ada")
     found = plans.plan(planned, "d")
     assert found is not None
     assert [each.left for each in found.people] == [1]  # what Ada holds may become free
     free = QueueProgress(0, 0, 3, planned=True, by_others=1)
     assert progress(planned, "d", "Ben") == free
-    assert not plans.reserve(planned, "d", "b", "Ada", people=1)
+    assert not plans.reserve(planned, "d", "b", "Ada")
     assert progress(planned, "d", "Ben") == replace(free, waiting=True)
     for item in "bc":
         _write(planned, item, "Ada", SetStatus(status=Status.SKIPPED))
@@ -230,7 +230,7 @@ def test_to_reserve_an_item_reads_nothing_of_the_others(planned: Store) -> None:
         asked.append((statement, values))
 
     event.listen(planned.database.engine, "before_cursor_execute", note)
-    assert not plans.reserve(planned, "d", "c", "Ada", people=1)
+    assert not plans.reserve(planned, "d", "c", "Ada")
     event.remove(planned.database.engine, "before_cursor_execute", note)
     steps = list[str]()
     with planned.database.reading() as connection:
@@ -248,7 +248,7 @@ def test_a_snapshot_is_one_state_until_its_thread_writes(planned: Store) -> None
         with ThreadPoolExecutor(1) as another:
             another.submit(planned.change_settings, "d", _for_nine).result()
         assert planned.settings("d") is before  # looked up once
-        assert not plans.reserve(planned, "d", "c", "Ada", people=1)  # written in between
+        assert not plans.reserve(planned, "d", "c", "Ada")  # written in between
         assert planned.settings("d").overlap == 9
         assert plans.n_held(planned, "d", "Ada") == 1
         with pytest.raises(NotFoundError):
@@ -267,11 +267,12 @@ def test_what_is_reserved_for_long_enough_is_not_written_again(planned: Store) -
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
         statements.append(statement)
 
-    assert not plans.reserve(planned, "d", "c", "Ada", people=1)
+    _plan(planned, 1)
+    assert not plans.reserve(planned, "d", "c", "Ada")
     event.listen(planned.database.engine, "before_cursor_execute", note)
-    assert not plans.reserve(planned, "d", "c", "Ada", people=1)
+    assert not plans.reserve(planned, "d", "c", "Ada")
     assert all(statement.startswith(("SELECT", "BEGIN")) for statement in statements)
-    assert plans.reserve(planned, "d", "c", "Ben", people=1) == ("Ada",)
+    assert plans.reserve(planned, "d", "c", "Ben") == ("Ada",)
 
 
 def test_what_people_have_finished_counts_whoever_the_plan_names_then(
@@ -338,5 +339,5 @@ def test_marks_of_people_whom_no_plan_names_finish_nothing_for_those_it_names(
     item = first_item(store, "d", query)
     assert item is not None
     _write(store, item, "Cleo", FinishItem())
-    assert plans.reserve(store, "d", item, "Ada", people=1) == ("Cleo",)
+    assert plans.reserve(store, "d", item, "Ada") == ("Cleo",)
     assert left("Ada", "Ben") == 4

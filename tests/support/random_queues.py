@@ -182,7 +182,7 @@ class RandomWork:
         for position, record in enumerate(self.store.records("d")):
             if self.chance.random() < 0.5:
                 name = self.chance.choice(_PEOPLE)
-                if not plans.reserve(self.store, "d", record.item.id, name, people=3):
+                if not plans.reserve(self.store, "d", record.item.id, name):
                     self.reserved[position].add(name)
 
     def _rename(self) -> None:

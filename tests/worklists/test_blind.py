@@ -218,7 +218,7 @@ def test_who_may_still_get_an_item_that_others_hold_is_blind_and_no_total_rises(
     drawing.draw(store, "words", "Ada")
     for item in ("agreed", "apart"):
         store.apply("words", item, "Ada", [SentOperation(item, 1, 0, FinishItem())])
-    assert not plans.reserve(store, "words", "held", "Cleo", people=2)
+    assert not plans.reserve(store, "words", "held", "Cleo")
 
     def may_see() -> bool:
         seen = seen_by(store, "words", "Ada").record("words", "held")

@@ -93,7 +93,7 @@ def test_what_others_finish_changes_nothing_of_a_list(store: Store) -> None:
     before, how_far = paging.page(store, "d", query), review.progress(store, "d", "Ada")
     for item in _listed(store):
         _write(store, item, "Ben")
-        assert plans.reserve(store, "d", item, "Ada", 1) == ()
+        assert plans.reserve(store, "d", item, "Ada") == ()
     assert paging.page(store, "d", query) == before
     assert review.progress(store, "d", "Ada") == how_far
 

@@ -285,8 +285,7 @@ def _reread_decided(place: ReviewQueue, names: ItemNames, sent: EditorMessage) -
 
 def _explain_empty(store: Store, place: ReviewQueue) -> str:
     """Say why there is no item, and what to do."""
-    whole_queue = QueueQuery(reviewer=place.reviewer, limit=1)
-    if review.first_item(store, place.dataset, whole_queue) is None:
+    if not sum(store.counts(place.dataset, place.reviewer).values()):
         return "This dataset has no items. Import some on the Datasets page."
     if place.query.listed and not place.query.reserve:
         how_far = review.progress(store, place.dataset, place.reviewer)

@@ -364,7 +364,8 @@ def test_a_span_that_comes_after_a_person_revises_nothing_and_the_reply_says_so(
         said = Annotation(annotator="Ada", kind=AnnotatorKind.PERSON)
         store.save_annotations("traced", [(item.id, said)])
     else:
-        plans.reserve(store, "traced", item.id, "Ada", 2)
+        store.change_settings("traced", lambda now: now.model_copy(update={"overlap": 2}))
+        plans.reserve(store, "traced", item.id, "Ada")
     told = "stayed as annotated or opened by a person, without the spans that came later"
     assert reply(client, FOUND) == f"1 item {told}: {item.id}"
     inbox.settle(quiet=0)

@@ -178,7 +178,7 @@ def test_two_people_at_neighbouring_items_do_not_wait_for_each_other(
         with database.writing() as connection:
             dataset = catalog.find(connection, "d")
             assert not reviews.apply(
-                connection, dataset, "a", "Ann", [SentOperation("Ann", 2, 1, again)]
+                connection, dataset, 0, "Ann", [SentOperation("Ann", 2, 1, again)], None
             ).refused
             if not database.is_sqlite:
                 assert not store.apply("d", "b", "Ben", [SentOperation("Ben", 2, 1, again)]).refused
