@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
+from spanlab.formats.reader import parse_object
 from spanlab.formats.vocabulary import words_in
 
 BATCH_ID: Final = "custom_id"  # what OpenAI and Anthropic call the id of a batch's request
@@ -87,12 +88,12 @@ def are_objects(value: Any) -> bool:
 
 
 def value_at(record: Any, path: str) -> Any:
-    """Return the value at a path; None if there is none."""
+    """Return the value at a path, also in an object that stands as JSON in a text; else None."""
     if isinstance(record, Mapping):
         if path in record:
             return record[path]
         key, dot, rest = path.partition(".")
-        return value_at(record[key], rest) if dot and key in record else None
+        return value_at(parse_object(record[key]), rest) if dot and key in record else None
     if not isinstance(record, list):
         return None
     key, _, rest = path.partition(".")

@@ -54,7 +54,8 @@ class FieldReport:
         for source in raw if isinstance(raw, list) else [raw]:  # several make a record in some
             for top, path, value in _placed(source):
                 self._tops[path] = top
-                known = _field_at(path, reader.fields)
+                is_path = "." in top and top not in reader.fields  # a name that only looks like one
+                known = None if is_path else _field_at(path, reader.fields)
                 kind = known or _kind_of(path, value, traces, kept)
                 self._became.setdefault(path, {})[kind] = None
 

@@ -166,16 +166,12 @@ def is_given(path: str) -> bool:
 def unread_marks(mapping: Mapping[str, str], samples: Samples) -> str | None:
     """Return the column that is called like marks, holds objects, and is read as nothing."""
     for column in dict.fromkeys(chain.from_iterable(samples)):
-        values = [sample[column] for sample in samples if sample.get(column)]
-        lists = [p for v in values for p in (v.values() if isinstance(v, Mapping) else [v])]
         is_called = words_of(column) in _MARKS and column not in mapping.values()
-        if is_called and any(isinstance(part, list) and _holds_objects(part) for part in lists):
+        if is_called and any(
+            isinstance(sample.get(column) or 0, Mapping | list) for sample in samples
+        ):
             return column
     return None
-
-
-def _holds_objects(parts: Sequence[Any]) -> bool:
-    return any(isinstance(part, Mapping) for part in parts)
 
 
 class _Candidate(NamedTuple):

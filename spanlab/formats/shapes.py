@@ -29,6 +29,7 @@ from spanlab.formats.columns import model_in, words_of
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.guess import guess
 from spanlab.formats.reader import parse_list
+from spanlab.formats.verdict_columns import verdict_in
 from spanlab.formats.vocabulary import words_in
 
 Row = Mapping[str, Any]
@@ -130,17 +131,24 @@ def _listed_in(value: Row) -> tuple[str, list[Row]]:
         around = {k: v for k, v in value.items() if k != name}
         inside = guess(list(parts[0]))
         own = guess(list(around))
-        are_models = "model" in inside and _is_of_answers(name)
+        are_judged = any(map(_judges, parts[0].items()))
+        are_models = ("model" in inside or are_judged) and _is_of_answers(name)
         is_asked = bool(_ASKED & (inside | (own if are_models else {})).keys())
         is_said = isinstance(parts[0].get(inside.get("answer", "")), str)  # DynamoDB's are objects
         if is_said and is_asked:
             base = around.pop(own.get("id", "id"), None)
-            behind = ("" if are_models else f"-{n}" for n, _ in enumerate(parts, start=1))
+            is_named = "model" in inside and are_models
+            behind = ("" if is_named else f"-{n}" for n, _ in enumerate(parts, start=1))
             ids = ({} if base is None else {"id": f"{base}{number}"} for number in behind)
             rows: list[Row] = [{**around, **i, **part} for i, part in zip(ids, parts, strict=True)]
             is_one = "answer" in own or ("messages" in own and not are_models)
             return ("", []) if is_one else (name, rows)
     return "", []
+
+
+def _judges(field: tuple[str, Any]) -> bool:
+    """Say whether a field of an answer is a verdict on it, by its name and value."""
+    return verdict_in(*field) is not None
 
 
 def lists_records(value: Any) -> str:

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from spanlab.base.errors import InputError, UsageError
 from spanlab.formats.columns import paths, value_at, words_of
+from spanlab.formats.reader import parse_object
 from spanlab.formats.verdict_words import (
     NO,
     UNDECIDED,
@@ -50,6 +51,7 @@ _IN_BRACKETS: Final = re.compile(r"\([^()]*\)$|\[[^\[\]]*\]$")
 _LIST_OF_ONE: Final = re.compile(r"\[\s*(\"?)([^\[\]{}\",]*)\1\s*\]")
 _SHOWN: Final = 6  # values that a message names
 _SHORT: Final = 30  # characters of a value that may be a class
+_STARS: Final = re.compile("[★⭐]+☆*|☆+")
 _NONE: Final = "none"  # as a rule: no column is read
 
 
@@ -419,12 +421,13 @@ def _inside(
     samples: Sequence[Mapping[str, Any]], taken: Mapping[str, str]
 ) -> Iterator[VerdictColumn]:
     """Yield what may judge answers inside objects, also in lists; people say whether it does."""
+    samples = [{name: parse_object(value) for name, value in s.items()} for s in samples]
     used = tuple(f"{name}." for name in taken.values())
     for path in dict.fromkeys(path for sample in samples for path in paths(sample)):
         if "." not in path or f"{path}.".startswith(used) or any(path in s for s in samples):
             continue
         values = [v for s in samples for v in _flat(value_at(s, path)) if v not in (None, "")]
-        column = described(path, values) if values else None
+        column = (described(path, values) or _told_by_values(path, values)) if values else None
         if column is None or column.is_scale:
             continue
         if column.words <= YES | NO or all(map(column.knows, values)):
@@ -611,6 +614,9 @@ def named_values(values: Sequence[object]) -> str:
 
 
 def _number(value: object) -> float | None:
+    """Return a value as a number, stars by how many are full; None for another one."""
+    if _STARS.fullmatch(text := str(value).replace("\ufe0f", "")):
+        return float(len(text.replace("☆", "")))
     try:
         return None if isinstance(value, bool) else float(str(value))
     except ValueError:

@@ -21,6 +21,8 @@ UNDECIDED: Final = frozenset(words_in("judged", "undecided"))
 _TELLING: Final = frozenset((*words_in("judged", "bad"), *words_in("judged", "good")))
 _ALONE: Final = frozenset(words_in("judged", "alone"))
 _WHOLE: Final = re.compile(r"-?\d+(\.0+)?")
+_NUMBERED: Final = re.compile(r"\d{1,2}\s*[:.)=_-]\s*(?=[^\W\d_])")  # a class: "1: hallucinated"
+_SHADES: Final = dict.fromkeys((0xFE0F, *range(0x1F3FB, 0x1F400)))  # of 👍 and ✔
 # A number says whether a claim is supported, as in LLM-AggreFact; "no" says as much.
 OF_CLAIMS: Final[dict[str, Verdict]] = {
     **dict.fromkeys(("true", "yes", "1"), "supported"),
@@ -32,9 +34,10 @@ OF_CLAIMS: Final[dict[str, Verdict]] = {
 
 def plain_word(value: object) -> str:
     """Return a value as the table has it: in small letters, with spaces; a whole number as such."""
-    text = str(value).strip().casefold()
+    text = str(value).strip().casefold().translate(_SHADES)
     if _WHOLE.fullmatch(text):
         return text.partition(".")[0]
+    text = _NUMBERED.sub("", text, count=1) if _NUMBERED.match(text) else text.rstrip(".!")
     return " ".join(text.replace("_", " ").replace("-", " ").split())
 
 

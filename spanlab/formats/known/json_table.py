@@ -130,6 +130,21 @@ class JsonReader(MappedReader):
                 "the questions of a batch stand in the file of its requests, which --requests joins"
             )
 
+        if self._list is not None and (others := self._as_likely):
+            named = ", ".join(f"{list_.path} ({list_.size:,})" for list_ in others)
+            yield (
+                f"the records are those of {self._list.path}; others are in {named}, which "
+                "--records NAME reads"
+            )
+
+    @property
+    def _as_likely(self) -> Sequence[RecordList]:
+        """The lists that look as much like records as the one that is read for want of a name."""
+        if self._list is None or self._own.records is not None:
+            return ()
+        rank = self._rank(self._list.first)
+        return [one for one in self._lists if one != self._list and self._rank(one.first) == rank]
+
     @property
     def around(self) -> Mapping[str, str]:
         """The list that the records are in, and what is left out beside it."""
@@ -247,9 +262,9 @@ class JsonReader(MappedReader):
         rank, likeliest = max(
             ranks, key=lambda ranked: (ranked[0], ranked[1].size), default=((False, 0), None)
         )
-        return None if likeliest is None or self._is_record(rank, likeliest.size) else likeliest
+        return None if likeliest is None or self._is_record(rank, likeliest) else likeliest
 
-    def _is_record(self, rank: tuple[bool, int], size: int) -> bool:
+    def _is_record(self, rank: tuple[bool, int], listed: RecordList) -> bool:
         """Say whether the file's one object is a record itself, and not only around its list."""
         try:
             value = from_json(self._file.whole(values=True))
@@ -257,7 +272,9 @@ class JsonReader(MappedReader):
             return False  # too large to be one
         if not rank[1] and not self._options.columns and is_packed(value):
             return True  # a table, whose list is of what its columns are called
-        if (size == 1 or not rank[1]) and self._rank([value])[1] > rank[1]:
+        if lists_records(value) == listed.path and "question" in guess(tuple(names_in(self._file))):
+            return True  # these are the answers to its question
+        if (listed.size == 1 or not rank[1]) and self._rank([value])[1] > rank[1]:
             return True  # the list has one part of it, or what is none of its answers
         own = self._rank([value], without_lists=True)
         return own >= rank and (own[1] > 0 or own[0] > rank[0])

@@ -61,6 +61,7 @@ from spanlab.formats.reader import (
     parse_list,
     passages_of,
 )
+from spanlab.formats.vocabulary import words_in
 from spanlab.schema import (
     Annotation,
     Citation,
@@ -87,6 +88,7 @@ class _RecordLine(Item):
 
 _OURS_ALONE = frozenset(("annotations", "process", "retrievals"))
 _ASKS = "asks"
+_MODELS = frozenset(words_in("columns", "model"))
 _FIELDS = frozenset(Item.model_fields) | _OURS_ALONE | {_ASKS}
 
 
@@ -202,8 +204,8 @@ def _as_meant(line: bytes, name: str) -> bytes | None:
     """Return a line with its item's fields in our form; None if it is no object.
 
     Passages may be texts, an id a whole number or null, which is ``name``, a language in capitals,
-    and null says nothing elsewhere. What marks an answer (``annotations``, ``process``,
-    ``retrievals``) stays as it stands.
+    and null says nothing elsewhere. What names the model goes into meta. What marks an answer
+    (``annotations``, ``process``, ``retrievals``) stays as it stands.
     """
     try:
         fields = from_json(line)
@@ -218,6 +220,9 @@ def _as_meant(line: bytes, name: str) -> bytes | None:
         fields["id"] = str(int(number)) if float(number).is_integer() else str(number)
     if isinstance(fields.get("lang"), str) and re.fullmatch(r"[\w-]+", fields["lang"]):
         fields["lang"] = language(fields["lang"])
+    models = [key for key in fields if key.replace("_", " ") in _MODELS]
+    if models and isinstance(meta := fields.get("meta", {}), dict):
+        fields["meta"] = {key: fields.pop(key) for key in models} | meta
     if "passages" in fields:
         passages = passages_of(parse_list(fields["passages"]), "passages")
         fields["passages"] = [passage.model_dump(exclude_none=True) for passage in passages]

@@ -217,6 +217,8 @@ class LabelStudioReader(reader.FormatReader):
             place = region.place(f"{field}.result.{number}.value")
             # A text's name is free, so another text is meant only where it names its field.
             elsewhere = region.to_name != self._answer and region.to_name in task.data
+            if place is None and "startOffset" in region.value:
+                self._check_text(task, region, f"{field}.result.{number}.value")
             if place is not None and not elsewhere:
                 attributes = responses.get(region.id, {}) if region.id is not None else {}
                 regions.append(_MarkedRegion(region, place, _RESPONSES.validate_python(attributes)))
@@ -224,6 +226,17 @@ class LabelStudioReader(reader.FormatReader):
                 kind = f"labels of {region.to_name}" if elsewhere else region.type
                 self._leave(kind)
         return regions, _RESPONSES.validate_python(responses[None])
+
+    def _check_text(self, task: ExportedTask, region: TaskRegion, field: str) -> None:
+        """Refuse a mark that is not in a text: an answer without it would count as clean."""
+        if isinstance(task.data.get(region.to_name or "", []), str):
+            return
+        raise InputError(
+            "this mark is in a dialogue, or in a page without its offsets in the text",
+            field=field,
+            found=region.value,
+            expected="start and end, or globalOffsets, in the one text that is labelled",
+        )
 
     def _read_responses(self, result: TaskResult) -> dict[str | int | None, dict[str, Response]]:
         """Return what was responded by the region, None for the whole answer."""

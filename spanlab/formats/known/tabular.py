@@ -314,7 +314,7 @@ class MappedReader(reader.FormatReader):
                 f"{self._speaker} is read as the model, as all other messages are a user's; "
                 "--speaker NAME names another one"
             )
-        if self._unread:
+        if self._unread and self._unread not in self.fields:
             yield (
                 f"{self._unread!r} has no readable spans and is kept in meta; expected lists of "
                 "[start, end], or of objects with start and end; of lists under several names, "
