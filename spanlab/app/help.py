@@ -45,8 +45,9 @@ def _draw_guidelines() -> None:
     texts = summary.settings.guidelines
     if not texts:
         is_lead = common.store().may(Permission.MANAGE, summary.name)
-        what_to_do = "Write them on the Campaign page." if is_lead else "Ask its lead."
-        st.info(f"This dataset has no guidelines. {what_to_do}")
+        st.info(f"This dataset has no guidelines.{'' if is_lead else ' Ask its lead.'}")
+        if is_lead:
+            common.page_link("campaign", "Write guidelines", icon=":material/rule:")
         return
     st.caption(f"Version {len(texts)}")
     st.markdown(texts[-1])

@@ -193,7 +193,7 @@ def item_list(summary: DatasetSummary, order: Order, lang: str | None) -> None:
             "Disagreement": st.column_config.ProgressColumn(
                 min_value=0.0,
                 max_value=100.0,
-                format="%.0f %%",
+                format="%.1f %%",
                 width=110,
                 help="How much people and detectors disagree: 100 % minus their mean pairwise IoU.",
             ),

@@ -53,7 +53,7 @@ def run_form() -> dict[str, Any]:
     """
     filled: dict[str, Any] = {}
     _offer_presets()
-    left, right = st.columns([1.15, 1], gap="large")
+    left, right = st.columns([1, 1.15], gap="large")
     with left:
         filled["detectors"], filled["options"] = _ask_detectors()
         asking = [name for name in filled["detectors"] if asks_models(name)]
@@ -175,7 +175,7 @@ def ask_model(asking: Sequence[str], here: ModelEnvironment | None = None) -> di
     here = here or environment()
     _draw_heading("Model")
     draw_model_problem(here)
-    name, cost = st.columns([1.4, 1])
+    name, cost = st.columns(2)
     with name:
         about = "The model that detectors ask."
         model = ask_model_name("Model", here.model, about, "detect.model")

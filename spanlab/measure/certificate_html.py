@@ -110,7 +110,7 @@ def _facts(content: Mapping[str, Any]) -> dict[str, str]:
         "Agreement of reviewers": _alike(content["agreement"], "one reviewer each"),
         "Sample": f"{plan['design']}, seed {plan['seed']}",
         "Estimate": content["measurement"]["method"],
-        "Made": content["date"],
+        "Made": f"{content['date'][:16].replace('T', ' ')} UTC",
     }
 
 

@@ -12,7 +12,8 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 _STYLE = """
 :root { color-scheme: light dark; --mark: 208, 104, 8; --line: rgba(128, 132, 149, .4); }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 66rem; margin: 0 auto; padding: 1rem; }
-h1, h2, h3, td, th, p, li, summary, dd { overflow-wrap: anywhere; }
+h1, h2, h3, td, p, li, summary, dd { overflow-wrap: anywhere; }
+th { overflow-wrap: break-word; }
 h1 { font-size: 1.1rem; margin: 0; font-weight: 600; } h1 small { font-weight: 400; }
 h2 { font-size: 1.1rem; margin: 1.6rem 0 .2rem; } h3 { font-size: 1rem; margin: 1rem 0 .2rem; }
 .headline { font-size: 1.7rem; line-height: 1.25; font-weight: 650; margin: .5rem 0 .3rem; }
@@ -29,6 +30,7 @@ table { border-collapse: collapse; margin: 1.5rem 0; display: block; overflow-x:
 caption { text-align: start; font-weight: 600; white-space: nowrap; }
 td { font-variant-numeric: tabular-nums; }
 td, th { text-align: start; padding: .2rem .9rem .2rem 0; border-bottom: 1px solid var(--line); }
+td.number, th.number { text-align: end; }
 summary { cursor: pointer; }
 blockquote { margin: .2rem 0 .4rem; padding-inline-start: .7rem;
   border-inline-start: 3px solid var(--line); }

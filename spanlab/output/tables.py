@@ -258,12 +258,16 @@ def as_html(table: ResultTable) -> str:
     remarks = "".join(f"<p class='about'>{escape(remark)}</p>\n" for remark in table.remarks)
     if not table.rows:
         return f"<p>{escape(table.empty)}</p>\n{remarks}"
+    classes = ["" if column.unit == "text" else " class='number'" for column in table.columns]
     head = "".join(
-        f"<th scope='col'{_about(column)}>{escape(column.title)}</th>" for column in table.columns
+        f"<th scope='col'{_about(column)}{of}>{escape(column.title)}</th>"
+        for column, of in zip(table.columns, classes, strict=True)
     )
     body = "".join(
         f"<tr><th scope='row' dir='auto'>{escape(name)}</th>"
-        + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        + "".join(
+            f"<td{of}>{escape(cell)}</td>" for cell, of in zip(cells, classes[1:], strict=True)
+        )
         + "</tr>\n"
         for name, *cells in (map(write_cell, row, table.columns) for row in table.rows)
     )

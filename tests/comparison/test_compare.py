@@ -78,7 +78,7 @@ def test_the_most_disagreed_item_comes_first(open_page: OpenPage, mine: Store) -
     assert list(app.dataframe[0].value["Disagreement"]) == [100.0, 0.0]
     texts = [text.value.replace("\\", "") for text in (*app.caption, *app.markdown)]
     assert any("apart · fr" in text for text in texts)
-    assert any("Disagreement: people 100 % (0 %: all mark the same" in text for text in texts)
+    assert any("Disagreement: people 100.0 % (0 %: all mark the same" in text for text in texts)
 
 
 def test_each_annotator_shows_the_same_answer_with_its_own_marks(
