@@ -14,6 +14,7 @@ import pytest
 
 import spanlab
 from spanlab.base.errors import InputError, UsageError
+from spanlab.integrations.keywords import in_keywords
 from spanlab.schema import AnnotatorKind, Status
 from spanlab.text.labels import ItemLabels
 
@@ -52,6 +53,9 @@ def test_an_answer_prints_with_its_spans_marked() -> None:
     assert "<mark class='hard'" in found._repr_html_()
     assert [span.text for span in found.spans] == ["3 million"]
     assert found.annotator == "three"
+    frame = found.to_pandas()
+    assert list(frame["text"]) == ["3 million"]
+    assert {"start", "end", "prob", "label", "note", "evidence"} <= set(frame.columns)
     assert "answer" not in found.model_dump()
     assert spanlab.detect(ANSWER, passages=[{"text": PASSAGE}]).status is Status.DONE
     with pytest.raises(InputError, match="lang"):
@@ -91,6 +95,68 @@ def test_other_peoples_names_of_columns_are_known(names: tuple[str, str, str]) -
     item = record.item
     assert (item.question, item.answer) == (QUESTION, ANSWER)
     assert [passage.text for passage in item.passages] == [PASSAGE]
+
+
+def test_the_language_is_told_from_the_texts_as_the_command_does() -> None:
+    row = {"question": "Wie alt ist er?", "answer": "Der Turm wurde von Ada nicht gebaut."}
+    assert [record.item.lang for record in spanlab.load([row])] == ["de"]
+    assert [record.item.lang for record in spanlab.annotate([row], three)] == ["de"]
+    stated = spanlab.load([row, {**row, "lang": "fr"}], lang="nl")
+    assert [record.item.lang for record in stated] == ["nl", "fr"]
+    seen = list[str]()
+
+    def look(item: spanlab.Item) -> None:
+        seen.append(item.lang)
+
+    spanlab.detect(row["answer"], detector=look)
+    spanlab.check(row["answer"], lang="nl", detector=look)
+    assert seen == ["de", "nl"]
+    with pytest.raises(UsageError, match="lang: 'no tag!' is not a language tag"):
+        spanlab.load([row], lang="no tag!")
+
+
+def test_errors_name_keywords_and_no_options_of_the_command() -> None:
+    """Each is one that the command says with its own options."""
+    twice = [{"id": "a", "answer": "x"}] * 2
+    calls: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
+        (spanlab.load, ([{"id": "a", "spans": []}],), {}),
+        (spanlab.load, ([{"reply": "x"}],), {"hallucinated_if": "y=1"}),
+        (spanlab.load, ([*twice, {"id": "b", "answer": 3}],), {}),
+        (spanlab.detect, ("x",), {"config": "a.toml"}),
+        (spanlab.detect, ("x",), {"again": True}),
+        (spanlab.detect, ("x",), {"option": "floor"}),
+        (spanlab.annotate, ([{"answer": "x"}], "ucsc-extract"), {"search": "bm25"}),
+    ]
+    for function, given, options in calls:
+        with pytest.raises((InputError, UsageError)) as caught:
+            function(*given, **options)
+        assert " --" not in str(caught.value)
+        assert "(--" not in str(caught.value)
+        assert "--" not in repr(caught.value.args)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "--encoding windows-1252 or latin-1 reads it",
+            'encoding="windows-1252" or latin-1 reads it',
+        ),
+        ("--column answer=out.0 takes it", 'columns={"answer": "out.0"} takes it'),
+        ("--column 'answer=a b', or x", 'columns={"answer": "a b"}, or x'),
+        ("a mapping answer=COLUMN (--column)", "a mapping answer=COLUMN (column)"),
+        ("--hallucinated-if compares one value", "hallucinated_if compares one value"),
+        ("--hallucinated-if none reads none", 'hallucinated_if="none" reads none'),
+        ("3 records are wrong; --skip-bad leaves them out", "3 records are wrong"),
+        ("see `spanlab annotate d --again`", "see `spanlab annotate d --again`"),
+        (
+            "run spanlab import FILE --dataset NAME; --again",
+            "run spanlab import FILE --dataset NAME; again",
+        ),
+    ],
+)
+def test_an_option_of_the_command_is_a_keyword(said: str, told: str) -> None:
+    assert in_keywords(said) == told
 
 
 def test_a_wrong_row_is_named_with_its_field() -> None:
@@ -133,7 +199,7 @@ def test_scores_come_with_intervals_and_with_metrics_of_ones_own(
     report = spanlab.score(records, "three", metrics=[equal])
     assert report.macro.iou.mean == 1.0
     frame = report.to_pandas()
-    assert list(frame["Language"]) == ["und", "macro"]
+    assert list(frame["Language"]) == ["en", "macro"]
     assert list(frame["equal"]) == list(frame["equal to"]) == [1.0, 1.0]
     assert (frame["equal from"] < 1.0).all()  # of so few items
     assert {"IoU", "IoU from", "IoU to", "Corr to"} <= set(frame.columns)
@@ -279,3 +345,20 @@ def test_everything_that_is_offered_is_documented() -> None:
                 assert re.search(rf"^ *(\*\*)?{parameter}: ", doc, re.M), (name, parameter)
             assert "Raises:" in doc or name in {"record", "recorded", "to_pandas", "plot"}, name
             assert "Returns:" in doc or re.match("(Return|Record|Have) ", doc), name
+
+
+def test_gold_labels_are_found_by_their_kind(records: list[spanlab.Record]) -> None:
+    renamed = [
+        record.model_copy(
+            update={
+                "annotations": tuple(
+                    annotation.model_copy(update={"annotator": "expert"})
+                    if annotation.kind is AnnotatorKind.GOLD
+                    else annotation
+                    for annotation in record.annotations
+                )
+            }
+        )
+        for record in records
+    ]
+    assert spanlab.score(renamed, "three").macro == spanlab.score(records, "three").macro

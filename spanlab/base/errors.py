@@ -36,6 +36,7 @@ A message names the bad value, where it is and what would be right.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from copy import copy
 from pathlib import Path
 from typing import Final
@@ -45,6 +46,10 @@ _VARYING = re.compile(r"\d+|'[^']*'|\"[^\"]*\"|“[^”]*”")
 
 class SpanlabError(Exception):
     """Base of all errors that spanlab raises on purpose."""
+
+    def reword(self, words: Callable[[str], str]) -> None:
+        """Put what is said into other words, as those of another door."""
+        self.args = tuple(words(part) if isinstance(part, str) else part for part in self.args)
 
 
 WRONG: Final = "the value is wrong"  # says less than what would be right, and gives way to it
@@ -100,6 +105,12 @@ class InputError(SpanlabError):
         together = copy(self)
         together.count, together.others = count, others
         return together
+
+    def reword(self, words: Callable[[str], str]) -> None:
+        """Put what is said into other words; what was found stays."""
+        super().reword(words)
+        self.what, self.others = words(self.what), tuple(map(words, self.others))
+        self.expected = self.expected and words(self.expected)
 
     @property
     def kind(self) -> str:

@@ -17,7 +17,8 @@ Count = Annotated[int, Field(strict=True, ge=0)]
 Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Rate = Annotated[float, Field(gt=0.0, le=1_000_000.0)]  # model calls a minute
 _LONGEST_NAME = 200
-Name = Annotated[str, Field(min_length=1, max_length=_LONGEST_NAME, pattern=r"^[^\x00-\x1f\x7f]+$")]
+_PLAIN = r"^[^\x00-\x1f\x7f]+$"
+Name = Annotated[str, Field(min_length=1, max_length=_LONGEST_NAME, pattern=_PLAIN)]
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _TAG = r"^[a-z]{2,8}(-[A-Za-z0-9]{1,8})*$"
 Language = Annotated[str, Field(pattern=_TAG)]
@@ -85,6 +86,8 @@ def message_of(problem: Mapping[str, Any]) -> str:
     """Return what one of the errors of a ``ValidationError`` says is wrong, in our own words."""
     if problem["type"] == "string_pattern_mismatch" and problem["ctx"]["pattern"] == _TAG:
         return "it should be a language tag such as en or pt-BR"
+    if problem["type"] == "string_pattern_mismatch" and problem["ctx"]["pattern"] == _PLAIN:
+        return "it should have no control characters"
     words = str(problem["msg"]).removeprefix("Value error, ")
     if (should := _SHOULD.sub("it should ", words)) != words:
         for theirs, ours in _TYPES.items():

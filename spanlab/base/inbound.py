@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import math
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 
 from spanlab import doors
@@ -60,7 +60,7 @@ async def unpacked(
     packed: str | None = None,
     values: int = _VALUES,
     advice: str = _RAISE_LIMIT,
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     """Give a body as it comes, unpacked in small pieces, up to a limit.
 
     Args:
@@ -77,14 +77,29 @@ async def unpacked(
     """
     coding = checked_coding(packed, host)
     given = opened = 0
-    async for piece in pieces if coding == "identity" else _inflated(pieces, limit, host, advice):
-        given += len(piece)
-        opened += piece.count(b"[") + piece.count(b"{")
-        if given > limit:
-            raise _too_long(limit, host, advice)
-        if opened > values and limit < math.inf:
-            raise UnparsableAnswerError(f"{host} sent more than {values:,} lists and objects")
-        yield piece
+    body = pieces if coding == "identity" else _inflated(pieces, limit, host, advice)
+    async with _closing(body):
+        async for piece in body:
+            given += len(piece)
+            opened += piece.count(b"[") + piece.count(b"{")
+            if given > limit:
+                raise _too_long(limit, host, advice)
+            if opened > values and limit < math.inf:
+                raise UnparsableAnswerError(f"{host} sent more than {values:,} lists and objects")
+            yield piece
+
+
+@asynccontextmanager
+async def _closing(body: AsyncIterator[bytes]) -> AsyncIterator[None]:
+    """Close a generator at the end of the block, not when nobody refers to it any more.
+
+    What an event loop finds open at its end it closes all at once, one within the other.
+    """
+    try:
+        yield
+    finally:
+        if isinstance(body, AsyncGenerator):
+            await body.aclose()
 
 
 def checked_coding(packed: str | None, host: str) -> str:
@@ -149,13 +164,14 @@ def bounding(library: Any, limit: int, values: int = _VALUES) -> Callable[[Any],
 class _BoundedBody:
     """What a response reads in place of its stream."""
 
-    def __init__(self, stream: Any, pieces: AsyncIterator[bytes]) -> None:
+    def __init__(self, stream: Any, pieces: AsyncGenerator[bytes]) -> None:
         self._stream, self._pieces = stream, pieces
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self._pieces
 
     async def aclose(self) -> None:
+        await self._pieces.aclose()
         await self._stream.aclose()
 
 

@@ -11,7 +11,13 @@ import sys
 import warnings
 from typing import Any
 
-from spanlab.base.errors import DeprecatedWarning, SpanlabError, UnnamedModelError, UsageError
+from spanlab.base.errors import (
+    BudgetError,
+    DeprecatedWarning,
+    SpanlabError,
+    UnnamedModelError,
+    UsageError,
+)
 from spanlab.base.redaction import bound_logs, visible
 
 
@@ -28,7 +34,7 @@ def main() -> None:
         or_here = ", or pass --model NAME" if isinstance(error, UnnamedModelError) else ""
         sys.exit(_say(f"{error}{or_here}", 2))
     except SpanlabError as error:
-        sys.exit(_say(str(error), 1))
+        sys.exit(_say(str(error), 3 if isinstance(error, BudgetError) else 1))
     except OSError as error:
         # Files that are read or written say so themselves; this is standard output, mostly.
         status = _say(f"{error.filename or 'standard output'}: {error.strerror or error}", 1)

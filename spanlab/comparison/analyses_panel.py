@@ -9,6 +9,7 @@ import streamlit as st
 from spanlab.output.figures import counted, figure
 from spanlab.output.tables import ONE_ITEM, MeanInterval
 from spanlab.scoring.annotator_tables import claim_measures, claim_table
+from spanlab.scoring.annotators import DatasetComparison
 from spanlab.scoring.verdicts import MEASURES, ClaimComparison, ScoredClaims, verdict_table
 from spanlab.ui.common import plain
 from spanlab.ui.dots import best, ranked
@@ -17,14 +18,15 @@ from spanlab.ui.tables import csv_button, show_chart, show_grid
 _MOST = 20  # people, and others, in a chart of verdicts
 
 
-def show_claims(comparison: ClaimComparison, reference: str | None, names: Collection[str]) -> None:
+def show_claims(compared: DatasetComparison, reference: str | None, names: Collection[str]) -> None:
     """Draw the scores of verdicts and the agreement on them.
 
     Args:
-        comparison: the verdicts compared.
+        compared: the annotators compared.
         reference: whose verdicts count as right; None gives agreement alone.
         names: the annotators to draw.
     """
+    comparison = compared.claims
     if not comparison.n:
         st.info(
             "Nobody has judged claims here yet: run a detector that judges claims, or write and "
@@ -32,7 +34,7 @@ def show_claims(comparison: ClaimComparison, reference: str | None, names: Colle
             icon=":material/fact_check:",
         )
         return
-    _show_verdict_agreement(comparison)
+    _show_verdict_agreement(comparison, compared.judges)
     scores = [scored for scored in comparison.scores if scored.name in names]
     if reference is None or not scores:
         st.caption(
@@ -55,8 +57,8 @@ def show_claims(comparison: ClaimComparison, reference: str | None, names: Colle
     _show_one(sorted(scores, key=lambda scored: order.index(scored.name)))
 
 
-def _show_verdict_agreement(comparison: ClaimComparison) -> None:
-    groups = {"people": comparison.persons, "people and detectors": comparison.independent}
+def _show_verdict_agreement(comparison: ClaimComparison, judges: str) -> None:
+    groups = {"people": comparison.persons, judges: comparison.independent}
     parts = [
         f"{name} {'undefined' if agreed.alpha is None else figure(agreed.alpha)} "
         f"on {counted(agreed.n, 'claim')}"

@@ -301,7 +301,7 @@ def _draw_claims(choice: ComparisonChoice) -> None:
     comparison = comparison_of(choice.summary, choice.reference)
     if comparison is not None:
         _say(claim_finding(comparison.claims, choice.reference))
-        show_claims(comparison.claims, choice.reference, choice.chosen)
+        show_claims(comparison, choice.reference, choice.chosen)
 
 
 # In what order they stand: rooms bring others (``spanlab.ui.panels``).

@@ -72,6 +72,7 @@ def check_answer(item: Item, options: RunOptions, *, actor: Actor = OWNER) -> Ch
         AccessError: they may not.
         UsageError: several detectors are named, or one cannot be built.
         InputError: the detector failed; says why.
+        BudgetError: the budget is used up.
         ConfigurationError: key, address or name of the model is wrong.
     """
     actor.require(Permission.ADMINISTER)
@@ -85,8 +86,10 @@ def check_answer(item: Item, options: RunOptions, *, actor: Actor = OWNER) -> Ch
     run = FileRun.of(RunRequest.of(options, detectors=specs))
     (record,) = run.annotate([Record(item=item)])
     annotation, spent = record.by(specs[0].signs), str(run.spent or "")
+    if annotation is None and run.spent is not None:
+        raise run.spent
     if annotation is None or annotation.status is Status.FAILED:
-        raise InputError(f"{specs[0].signs} failed: {annotation.note if annotation else spent}")
+        raise InputError(f"{specs[0].signs} failed: {annotation.note if annotation else ''}")
     aside = UNJUDGED if REASONING in item.meta else None
     told = (*remarks_on(specs), aside, annotation.note, spent, usage_in_words(run.usage))
     return CheckedAnswer(record, annotation, tuple(filter(None, told)))

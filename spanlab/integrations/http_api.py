@@ -203,6 +203,9 @@ def _add_traces(app: FastAPI, inbox: TraceInbox) -> None:
     """Add what exporters of OpenTelemetry send to: OTLP, as protobuf or JSON, maybe packed."""
 
     async def take(request: Request) -> Response:
+        if request.query_params:
+            named = ", ".join(request.query_params)
+            raise HTTPException(400, one_line(f"{named}: a trace has no parameters", _REASON))
         kind, packed = (request.headers.get(f"content-{name}", "") for name in ("type", "encoding"))
         path = request.url.path
         traces = await read_request(request.stream(), path, kind, packed)

@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from html import escape
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import to_json
@@ -19,6 +19,7 @@ from spanlab.base.fields import storable
 from spanlab.base.options import problem
 from spanlab.base.redaction import visible
 from spanlab.data.import_files import in_folders
+from spanlab.data.importing import ImportOptions, state_missing
 from spanlab.data.report import write_report
 from spanlab.detection import Detector, DetectorSpec, EnsembleSpec, LocalDetector, Spec
 from spanlab.detection.checking import is_address, read_passage, require_answer
@@ -42,10 +43,12 @@ from spanlab.integrations.functions import (
     FunctionDetector,
     SpanFunction,
 )
+from spanlab.integrations.keywords import in_keywords, python_door
 from spanlab.integrations.notebook_results import kinds_of, records_alone
 from spanlab.integrations.pushing import PushReport, PushRequest, TraceHome, push_verdicts
 from spanlab.output.marked_text import fragment_html, marked_text
 from spanlab.schema import (
+    UNDETERMINED,
     Annotation,
     AnnotatorKind,
     DatasetSettings,
@@ -54,11 +57,16 @@ from spanlab.schema import (
     Question,
     Record,
     Response,
+    Span,
     Status,
     unique,
 )
 from spanlab.scoring.votes import Cleanup, vote_records
+from spanlab.text.languages import LanguageGuess, language_of
 from spanlab.text.thoughts import without_thoughts
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class HasPageContent(Protocol):
@@ -92,6 +100,13 @@ class MarkedAnnotation(Annotation):
     def __str__(self) -> str:
         return self._failure or visible(marked_text(self.answer, self))
 
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a frame with a row for each marked span."""
+        import pandas as pd
+
+        rows = [span.model_dump(mode="json") for span in self.spans]
+        return pd.DataFrame(rows, columns=[*Span.model_fields])
+
     def _repr_html_(self) -> str:
         failure = self._failure
         return f"<p>{escape(failure)}</p>" if failure else fragment_html(self.answer, self)
@@ -102,8 +117,10 @@ class MarkedAnnotation(Annotation):
         return visible(f"{self.annotator} failed: {self.note}") if is_failed else ""
 
 
+@python_door
 def load(
     *sources: str | Path | Iterable[Any],
+    lang: str | None = None,
     **options: object,
 ) -> list[Record]:
     """Read records from files of any supported format, or from rows in memory.
@@ -113,6 +130,8 @@ def load(
             datasets at its Hub (``hf://ORGANISATION/NAME``, the extra ``hub``), read in order.
             Columns are known by their usual names (answer, response, output; question, prompt;
             passages, contexts; label, …) unless ``columns`` says otherwise.
+        lang: the language of records that state none, as a BCP 47 tag; None tells it from their
+            texts where nearly all are in one, else it stays "und".
         **options: those of `spanlab import` that say how files are read, such as
             ``format="csv", contexts="contexts/", columns={"answer": "reply"}, turns="all"``; a
             column may be a path of fields.
@@ -125,7 +144,18 @@ def load(
         UsageError: there is no such format, an address is wrong, or ``huggingface_hub`` is missing.
     """
     reading = ReadOptions.checked(options)
-    return [record for source in sources for record in _read(source, reading)]
+    warn = reading.on_warning
+    reading = reading.model_copy(update={"on_warning": lambda text: warn(in_keywords(text))})
+    return _in_language([record for source in sources for record in _read(source, reading)], lang)
+
+
+def _in_language(records: list[Record], lang: str | None = None) -> list[Record]:
+    """Return records with the language that they do not state; None tells it from the texts."""
+    guess = LanguageGuess()
+    for record in records:
+        guess.add(record.item)
+    stated = state_missing(None, ImportOptions.of(lang=lang).lang or guess.tag)
+    return [record.model_copy(update={"item": stated(record.item)}) for record in records]
 
 
 def _read(source: str | Path | Iterable[Any], options: ReadOptions) -> Iterable[Record]:
@@ -253,6 +283,7 @@ def _document(value: Any) -> dict[str, Any] | None:
     return None
 
 
+@python_door
 def detect(
     answer: str,
     *,
@@ -270,7 +301,7 @@ def detect(
         question: what was asked, if anything.
         passages: the evidence: texts, passages, dicts with text, title, url and date, or a
             framework's documents, which have ``page_content`` or ``text``.
-        lang: the answer's language as a BCP 47 tag.
+        lang: the answer's language as a BCP 47 tag; "und" or None tells it from the texts.
         detector: as for ``annotate``.
         **options: as for ``annotate``.
 
@@ -283,14 +314,17 @@ def detect(
     """
     require_answer(answer)
     said, thoughts = without_thoughts(answer)
+    told = passages_in(passages)
+    if lang in {None, UNDETERMINED}:
+        lang = language_of(f"{question or ''} {said}", *(passage.text for passage in told))
     try:
         item = Item(
             id="answer",
-            lang=lang or "und",
+            lang=lang,
             question=storable(question or ""),
             answer=storable(said),
             meta=dict(thoughts),
-            passages=passages_of(_plain(_plain_passages(passages)), "passages"),
+            passages=told,
         )
     except ValidationError as error:
         raise InputError(f"detect: {problem(error)}") from None
@@ -299,6 +333,7 @@ def detect(
     return MarkedAnnotation.model_construct(**dict(annotation), answer=item.answer)
 
 
+@python_door
 def check(
     answer: str,
     passages: AnyPassage | Path | Iterable[AnyPassage | Path] | None = (),
@@ -322,7 +357,7 @@ def check(
             warnings.warn(
                 f"check: {passage!r} is taken for a text, and is a file's name, too: "
                 f"Path({passage!r}) reads the file",
-                stacklevel=2,
+                stacklevel=3,
             )
     read = [
         read_passage(passage)
@@ -343,6 +378,11 @@ def _is_file(text: str) -> bool:
         return False
 
 
+def passages_in(passages: AnyPassage | Iterable[AnyPassage] | None) -> tuple[Passage, ...]:
+    """Return one passage or several, as ``detect`` takes them; raises InputError for others."""
+    return passages_of(_plain(_plain_passages(passages)), "passages")
+
+
 def _plain_passages(passages: Any) -> list[Any]:
     """Return one passage or several as texts and dicts; none for None."""
     if passages is None:
@@ -358,6 +398,7 @@ def _plain_passages(passages: Any) -> list[Any]:
     ]
 
 
+@python_door
 def annotate(
     records: Iterable[Record | Mapping[str, Any]],
     detector: AnyDetector | Sequence[AnyDetector] = "offline",
@@ -412,7 +453,7 @@ def annotate(
             raise InputError(f"annotate: all {failed:,} records failed, the first one by: {reason}")
         if failed and items > 1:
             told = f"annotate: {failed:,} of {items:,} records failed, the first one by: {reason}"
-            warnings.warn(told, stacklevel=2)
+            warnings.warn(told, stacklevel=3)
     return annotated
 
 
@@ -420,11 +461,11 @@ def _as_records(rows: Iterable[Any], limit: int | None) -> list[Record]:
     """Return the first records, read from rows where they are none."""
     # Of a frame and of columns by name, the iterator gives names.
     if hasattr(rows, "columns") or isinstance(rows, Mapping) or not isinstance(rows, Iterable):
-        return list(islice(_read_rows(rows, ReadOptions()), limit))
+        return _in_language(list(islice(_read_rows(rows, ReadOptions()), limit)))
     first_rows = list(islice(rows, limit))
     if all(isinstance(row, Record) for row in first_rows):
         return first_rows
-    return list(_read_rows(first_rows, ReadOptions()))
+    return _in_language(list(_read_rows(first_rows, ReadOptions())))
 
 
 def _limits_and_specs(
@@ -474,6 +515,7 @@ def _annotate_all(run: FileRun, records: Iterable[Record]) -> Iterator[Record]:
         yield record
 
 
+@python_door
 def vote(
     records: Iterable[Record],
     annotators: Sequence[str] | None = None,
@@ -503,6 +545,7 @@ def vote(
     return list(vote_records(records, annotators=annotators, name=name, cleanup=cleanup))
 
 
+@python_door
 def save(
     records: Iterable[Record],
     path: str | Path,
@@ -559,6 +602,7 @@ def _questions_of(records: Iterable[Record]) -> tuple[Question, ...]:
     return tuple(questions)
 
 
+@python_door
 def push(
     records: Iterable[Record],
     annotator: str,

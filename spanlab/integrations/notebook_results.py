@@ -15,10 +15,12 @@ import numpy as np
 from spanlab.base.errors import InputError, UsageError
 from spanlab.data.report import write_report
 from spanlab.formats.known.analysis_table import table_rows
+from spanlab.integrations.keywords import python_door
 from spanlab.measure.rate_tally import RateTally, default_annotators
 from spanlab.measure.rates import RateReport
 from spanlab.output.tables import ResultTable, ResultViews
 from spanlab.schema import AnnotatorKind, Record
+from spanlab.scoring.annotator_tables import reference_of
 from spanlab.scoring.annotators import DatasetComparison, compare_records
 from spanlab.scoring.comparison import MeanDifference, ReportComparison
 from spanlab.scoring.files import (
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 LabelPairs: TypeAlias = list[tuple[ItemLabels, ItemLabels]]
 
 
+@python_door
 def score(
     records: Iterable[Record],
     annotator: str,
@@ -51,7 +54,7 @@ def score(
     Args:
         records: records that both have annotated.
         annotator: whose annotations are scored.
-        against: whose annotations are right.
+        against: whose annotations are right; "gold" also gold labels of another name.
         metrics: further ones: functions of an item's right labels and the scored ones
             (``spanlab.text.labels.ItemLabels``, offsets in characters) that return a number, or
             names of entry points ``spanlab.metrics``.
@@ -83,13 +86,12 @@ def records_alone(records: Iterable[Record]) -> Iterator[Record]:
 
 
 def _pairs(records: Iterable[Record], annotator: str, against: str) -> LabelPairs:
-    pairs = [
-        (labels_of(record, against), labels_of(record, annotator))
-        for record in records_alone(records)
-    ]
-    if not pairs:
+    items = list(records_alone(records))
+    if not items:
         raise InputError("there are no records to score")
-    return pairs
+    if against == "gold" and against not in (kinds := kinds_of(items)):
+        against = reference_of(kinds) or against
+    return [(labels_of(record, against), labels_of(record, annotator)) for record in items]
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,7 @@ class AnnotatorComparison(ResultViews):
         return {**spans, "answers": self.answers.model_dump()}
 
 
+@python_door
 def compare(
     records: Iterable[Record], annotator: str, other: str, *, against: str = "gold"
 ) -> AnnotatorComparison:
@@ -150,6 +153,7 @@ def compare(
     )
 
 
+@python_door
 def agreement(
     records: Iterable[Record], annotators: Sequence[str] | None = None
 ) -> DatasetComparison:
@@ -167,6 +171,7 @@ def agreement(
     return compare_records(items, kinds)
 
 
+@python_door
 def rates(
     records: Iterable[Record], by: str = "lang", annotators: Sequence[str] | None = None
 ) -> RateReport:
@@ -274,6 +279,7 @@ class HtmlPage:
         return f"<iframe sandbox srcdoc='{escape(self.html)}' style='{height}'></iframe>"
 
 
+@python_door
 def plot(*records: Record | Iterable[Record]) -> HtmlPage:
     """Return answers with the marks of all annotators, their evidence and passages, as a page.
 

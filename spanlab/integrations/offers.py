@@ -31,6 +31,7 @@ from spanlab.schema import (
 from spanlab.scoring.spans import ItemScore, score_item
 from spanlab.search.base import PER_SEARCH, SearchQuery
 from spanlab.text.labels import ItemLabels, flatten, hard_of
+from spanlab.text.languages import language_of
 from spanlab.text.thoughts import REASONING, UNJUDGED, without_thoughts
 
 LONGEST: Final = 200_000  # characters of an answer or a passage
@@ -62,12 +63,19 @@ class SubmittedAnswer(FrozenModel):
         answer, thoughts = without_thoughts(self.answer)
         return Item(
             id=item_id,
-            lang=self.lang,
+            lang=_language(self.lang, f"{self.question} {answer}", self.passages),
             question=self.question,
             answer=answer,
             passages=self.passages,
             meta=dict(thoughts),
         )
+
+
+def _language(stated: str, text: str, passages: Sequence[Passage]) -> str:
+    """Return the language that is stated, else that of the text, or of the first clear passage."""
+    if stated != UNDETERMINED:
+        return stated
+    return language_of(text, *(passage.text for passage in passages))
 
 
 class DetectionRequest(SubmittedAnswer):
@@ -167,7 +175,8 @@ class ServiceOffers:
     async def verify(self, request: ClaimRequest) -> DetectionReply:
         """Return a verdict on a claim, as the reply's only claim; raises as ``find`` does."""
         judges = [name for name in self.detectors if self._judges_claims(name)]
-        item = Item(id="asked", lang=request.lang, answer=request.claim, passages=request.passages)
+        lang = _language(request.lang, request.claim, request.passages)
+        item = Item(id="asked", lang=lang, answer=request.claim, passages=request.passages)
         return await self._detect(
             self._check_offered(request.detector, judges), item, as_one_claim=True
         )

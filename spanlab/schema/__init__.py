@@ -55,7 +55,15 @@ from spanlab.schema.datasets import (
 )
 from spanlab.schema.fits import DetectorFit, answer_hash
 from spanlab.schema.item import UNDETERMINED, Citation, Item, Passage, Retrieval
-from spanlab.schema.passages import BY_HAND, joined, merged, passage_id, process_of, renumbered
+from spanlab.schema.passages import (
+    BY_HAND,
+    is_same_case,
+    joined,
+    merged,
+    passage_id,
+    process_of,
+    renumbered,
+)
 from spanlab.schema.process import (
     BadNodeError,
     NodeTable,
@@ -221,6 +229,7 @@ __all__ = [
     "answer_hash",
     "clusters",
     "compare",
+    "is_same_case",
     "joined",
     "merged",
     "passage_id",

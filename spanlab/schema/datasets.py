@@ -461,7 +461,7 @@ class LearntAnswers:
         self.kept: Counter[str] = Counter()
 
     def set_aside(self, record: Record) -> Record:
-        """Return an item without the annotations of detectors, and votes of them, that it taught.
+        """Return an item that detectors which it taught, and votes of them, have skipped.
 
         Gold labels, people and all others stay.
         """
@@ -470,10 +470,13 @@ class LearntAnswers:
         answer = answer_hash(record.item)
         taught = {name for name, learnt in self._learnt.items() if answer in learnt}
         out = [a for a in record.annotations if taught & {a.annotator, *a.voters}]
-        kept = tuple(a for a in record.annotations if a not in out)
         self.counts.update(annotation.annotator for annotation in out)
-        self.kept.update(annotation.annotator for annotation in kept)
-        return record.model_copy(update={"annotations": kept})
+        self.kept.update(a.annotator for a in record.annotations if a not in out)
+        annotations = tuple(
+            Annotation(annotator=a.annotator, kind=a.kind, status=Status.SKIPPED) if a in out else a
+            for a in record.annotations
+        )
+        return record.model_copy(update={"annotations": annotations})
 
     @property
     def remarks(self) -> tuple[str, ...]:

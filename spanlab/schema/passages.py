@@ -75,6 +75,23 @@ def merged(stored: Item, found: Item) -> MergedItem:
     return MergedItem(stored if same else stored.model_copy(update=now), moved)
 
 
+def is_same_case(stored: Item, judged: Item) -> bool:
+    """Say whether an item is still what was judged: answer, question and the passages it came with.
+
+    Passages that were found or added since, or for the judgement, make no difference.
+    """
+    mine, theirs = (
+        {_key(item.passages[at]) for at in range(len(item.passages)) if at not in found}
+        for item in (stored, judged)
+        for found in [{index for retrieval in item.retrievals for index in retrieval.passages}]
+    )
+    return (
+        (stored.answer, stored.question) == (judged.answer, judged.question)
+        and mine <= {_key(passage) for passage in judged.passages}
+        and theirs <= {_key(passage) for passage in stored.passages}
+    )
+
+
 def renumbered(annotation: Annotation, moved: Mapping[int, int]) -> Annotation:
     """Return an annotation whose evidence follows passages that moved.
 

@@ -208,21 +208,31 @@ def claim_measures(scores: Sequence[ScoredClaims]) -> list[str]:
 
 
 def alpha_table(
-    lines: Sequence[tuple[str, AgreedOn | None, AgreedOn | None]], remarks: tuple[str, ...] = ()
+    lines: Sequence[tuple[str, AgreedOn | None, AgreedOn | None]],
+    remarks: tuple[str, ...] = (),
+    *,
+    without_people: bool = False,
 ) -> ResultTable:
-    """Return Krippendorff's alpha of people, and of people and detectors, a row for each line."""
+    """Return Krippendorff's alpha of people, and of people and detectors, a row for each line.
+
+    ``without_people`` it is that of detectors alone.
+    """
+    of_people = (
+        Column(key="people", title="People", unit="score", about=_ALPHA),
+        Column(key="people-n", title="Items of people", unit="count"),
+    )
+    both = ("Detectors", "Items") if without_people else ("People and detectors", "Items of both")
     return ResultTable(
         key="agreement",
         title="Krippendorff's alpha",
         columns=(
             Column(key="of", title="Agreement on"),
-            Column(key="people", title="People", unit="score", about=_ALPHA),
-            Column(key="people-n", title="Items of people", unit="count"),
-            Column(key="both", title="People and detectors", unit="score", about=_ALPHA),
-            Column(key="both-n", title="Items of both", unit="count"),
+            *(() if without_people else of_people),
+            Column(key="both", title=both[0], unit="score", about=_ALPHA),
+            Column(key="both-n", title=both[1], unit="count"),
         ),
         rows=tuple(
-            (name, *_alpha(people), *_alpha(everybody))
+            (name, *(() if without_people else _alpha(people)), *_alpha(everybody))
             for name, people, everybody in lines
             if any(agreed and agreed.n for agreed in (people, everybody))
         ),

@@ -96,6 +96,12 @@ class DatasetComparison(ResultViews):
         """Agreement of all annotators, the reference and votes included, with all their pairs."""
         return agreement(self.marks)
 
+    @property
+    def judges(self) -> str:
+        """What ``independent`` is of: people and detectors, or detectors alone."""
+        people = AnnotatorKind.PERSON in self.kinds.values()
+        return "people and detectors" if people else "detectors"
+
     @cached_property
     def persons(self) -> AgreementReport:
         """Agreement of persons; without pairs."""
@@ -134,7 +140,8 @@ class DatasetComparison(ResultViews):
                 f"Of the characters that people mark differently {percent(edges)} are edges of "
                 "marks that they have in common; the others are marks of something else."
             )
-        return (alpha_table(lines, (*self.remarks, *filter(None, (apart,)), *remarks)),)
+        told = (*self.remarks, *filter(None, (apart,)), *remarks)
+        return (alpha_table(lines, told, without_people=self.judges == "detectors"),)
 
     def figures(self) -> dict[str, Any]:
         """Return the figures of agreement, those of all pairs included."""

@@ -85,7 +85,7 @@ def score(
     from spanlab.scoring.verdicts import score_claim_files
 
     if len(files) == 1 and not inputs.are_files(files):
-        files, gold = files * 2, gold or "gold"
+        files, gold = files * 2, gold or _gold_of(files[0])
     with inputs.datasets_as_files([against, *files], annotator) as named:
         against, files = named[0] or None, named[1:]
         predictions, golds = inputs.split_sides(files)
@@ -122,6 +122,16 @@ def score(
             against=inputs.find_files([against]) if against else (),
         )
         console.write_result(evaluation, json=as_json, ascii_only=claims)
+
+
+def _gold_of(dataset: str) -> str:
+    """Return whose labels count as right in a dataset: those of adjudication, else gold ones."""
+    from spanlab.scoring.annotator_tables import reference_of
+    from spanlab.storage import Store
+    from spanlab.storage.datasets import summary_of
+
+    with Store.open() as store:
+        return reference_of(summary_of(store, dataset).kinds) or "gold"
 
 
 def agreement(

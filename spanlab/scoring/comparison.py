@@ -16,6 +16,7 @@ from spanlab.scoring.report import (
     by_language,
     codes_of,
     difference_intervals,
+    flip_intervals,
     flipped,
     macro_intervals,
     macro_mean,
@@ -29,8 +30,8 @@ from spanlab.scoring.spans import METRICS, ItemScore, PerMetric
 class MeanDifference(FrozenModel):
     """Mean of the first system minus mean of the second.
 
-    Above 0 the first is better. ``low`` and ``high`` are the 95 % paired bootstrap interval, which
-    is no point (see ``difference_intervals``).
+    Above 0 the first is better. ``low`` and ``high`` are the 95 % interval, which is no point (see
+    ``difference_intervals``): the differences that the test of ``p`` does not reject.
     ``p`` in (0, 1] is the chance of a difference at least this far from 0 if the two were
     equally good (paired permutation test, two-sided, to about 0.0005); equal scores on all items
     give 1.
@@ -96,7 +97,7 @@ def compare(a: ScoreReport, b: ScoreReport) -> ReportComparison:
         codes = codes_of([item.cluster or item.id for item in members])
         observed.append(means(table))
         resampled.append(bootstrap(table, lang, codes))
-        ends.append(difference_intervals(table, resampled[-1], codes))
+        ends.append(difference_intervals(table, flip_intervals(table, lang, codes), codes))
         signed.append(flipped(table, lang, codes))
         differences = _differences(observed[-1], ends[-1], signed[-1])
         languages.append(LanguageDifferences(lang=lang, n=len(members), **differences))
@@ -156,7 +157,7 @@ def paired(
         raise InputError(f"{len(a)} and {len(b)} values", expected="as many of both, at least one")
     table = (np.array(a, dtype=np.float64) - np.array(b, dtype=np.float64))[:, None]
     codes = codes_of(clusters)
-    ends = difference_intervals(table, bootstrap(table, "", codes), codes)
+    ends = difference_intervals(table, flip_intervals(table, "", codes), codes)
     return _difference(table.mean(), ends[:, 0], flipped(table, "", codes)[:, 0])
 
 

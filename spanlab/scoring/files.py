@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from spanlab.base.errors import InputError, UsageError
 from spanlab.base.inbound import brought, offered
-from spanlab.formats import Role, read_placed_labels
+from spanlab.formats import ReadOptions, Role, detect, read_placed, read_placed_labels
 from spanlab.formats.wrongs import Wrongs, repeated_id
 from spanlab.output.figures import counted, named_ids
 from spanlab.output.tables import (
@@ -26,6 +26,7 @@ from spanlab.output.tables import (
     figures_of,
     several,
 )
+from spanlab.schema import AnnotatorKind, Status
 from spanlab.scoring.answer_scores import AnswerEvaluation, evaluate_answers
 from spanlab.scoring.comparison import MeanDifference, ReportComparison, compare, paired
 from spanlab.scoring.report import ScoreMeans, ScoreReport, score, score_by
@@ -51,7 +52,8 @@ class ScoreEvaluation(ResultViews):
     without a prediction, ``extra`` predicted ids without gold; neither takes part in the scores.
     ``against`` compares spans with a second prediction, if one was given, ``answers_against`` the
     shares of answers judged right. ``more`` are means of further metrics: by the metric's name,
-    then by language or "macro".
+    then by language or "macro". ``unfinished`` are gold ids whose prediction is there and was set
+    aside, skipped or failed; they are not among ``missing``.
     """
 
     report: ScoreReport | None
@@ -64,6 +66,7 @@ class ScoreEvaluation(ResultViews):
     answers_against: MeanDifference | None = None
     more: Mapping[str, Mapping[str, MeanInterval]] = field(default_factory=dict)
     unplaced: int = 0
+    unfinished: tuple[str, ...] = ()
 
     @property
     def macro(self) -> ScoreMeans:
@@ -93,6 +96,11 @@ class ScoreEvaluation(ResultViews):
     def _remarks(self) -> tuple[str, ...]:
         left_out = (
             (self.missing, "gold item", "without a prediction: not scored"),
+            (
+                self.unfinished,
+                "gold item",
+                "whose prediction was set aside, skipped or failed: not scored",
+            ),
             (self.extra, "predicted item", "without gold labels: not scored"),
         )
         remarks = [
@@ -143,6 +151,7 @@ class ScoreEvaluation(ResultViews):
             **more,
             answers=self.answers.figures(),
             missing=self.missing,
+            unfinished=self.unfinished,
             extra=self.extra,
             against=self.against,
         )
@@ -185,14 +194,21 @@ def difference_cells(difference: MeanDifference) -> tuple[Cell, Cell]:
 
 
 def unlike_p(differences: Iterable[MeanDifference | None]) -> tuple[str, ...]:
-    """Return the remark that intervals are more careful than p, where one has 0 and p is small."""
-    is_there = any(d is not None and d.p < 0.05 and d.low <= 0 <= d.high for d in differences)
-    return (_CAREFUL,) if is_there else ()
+    """Return why intervals and p do not say the same, where they do not."""
+    known = [(d.p < 0.05, d.low <= 0 <= d.high) for d in differences if d is not None]
+    return (
+        *((_CAREFUL,) if (True, True) in known else ()),
+        *((_ALONE,) if (False, False) in known else ()),
+    )
 
 
 _CAREFUL: Final = (
     "Where an interval contains 0, no difference is shown, also with a small p: the interval "
     "allows for one more that differs as far as possible, which none of these does."
+)
+_ALONE: Final = (
+    "Where p is .05 or more no difference is shown, also beside an interval without 0: that is of "
+    "its comparison alone, p allows for all of them."
 )
 
 
@@ -295,9 +311,12 @@ def score_files(
             for name in gold.keys() & side.keys():
                 _check(gold[name], side[name])
         raise
+    missing = [name for name in gold if name not in predicted]
+    unfinished = _unfinished(predictions, annotator) if missing else set()
     return replace(
         evaluation,
-        missing=tuple(name for name in gold if name not in predicted),
+        missing=tuple(name for name in missing if name not in unfinished),
+        unfinished=tuple(name for name in missing if name in unfinished),
         extra=tuple(name for name in predicted if name not in gold),
     )
 
@@ -442,6 +461,20 @@ def _labels(files: Sequence[Path], annotator: str | None, role: Role) -> dict[st
     if files and not labels_by_item:
         raise none_finished(files, annotator)
     return labels_by_item
+
+
+def _unfinished(files: Sequence[Path], annotator: str | None) -> set[str]:
+    """Return the ids of the items that whoever is scored has skipped or failed on."""
+    open_states = (Status.SKIPPED, Status.FAILED)
+    return {
+        placed.record.item.id
+        for file in files
+        if detect(file) != "mushroom"  # which has no such states, and may lack answers
+        for placed in read_placed(file, ReadOptions(on_warning=lambda _: None))
+        for said in placed.record.annotations
+        if said.status in open_states
+        and (said.annotator == annotator if annotator else said.kind is not AnnotatorKind.GOLD)
+    }
 
 
 def none_finished(files: Sequence[Path], annotator: str | None) -> InputError:

@@ -52,10 +52,10 @@ def _answer_finding(comparison: DatasetComparison, names: Collection[str]) -> st
 
 
 def agreement_finding(comparison: DatasetComparison) -> str | None:
-    """Say how far people agree, or people and detectors where there are no two people."""
+    """Say how far people agree, or they and detectors, or detectors, where there are no two."""
     for whose, agreed in (
         ("People", comparison.persons),
-        ("People and detectors", comparison.independent),
+        (comparison.judges.capitalize(), comparison.independent),
     ):
         if agreed.alpha is not None:
             return (

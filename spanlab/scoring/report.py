@@ -11,6 +11,7 @@ same scores always give the same intervals, whatever else is scored with them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -285,22 +286,58 @@ def flipped(differences: Table, lang: str, codes: Codes = None) -> Table:
     All items of a cluster have one sign. The result is samples × metrics, with NaN for a metric
     that no item has.
     """
-    filled = np.nan_to_num(differences)
-    present = np.sum(~np.isnan(differences), axis=0)
-    if codes is not None:
-        sums = np.zeros((codes.max() + 1, filled.shape[1]))
-        np.add.at(sums, codes, filled)
-        filled = sums
-    items = len(filled)
+    filled, present = _cluster_sums(differences, codes)
+    items, n = len(filled), present.sum(axis=0)
     generator = seeded(lang, "flipped")
     if items > _MANY:
-        centre = _divide(np.zeros(filled.shape[1]), present)
-        return _normal(generator, centre, np.sum(filled**2, axis=0), present)
-    parts: list[Table] = []
-    for rows in _chunks(items):
-        signs = generator.integers(2, size=(rows, items)) * 2.0 - 1.0
-        parts.append(_divide(signs @ filled, present))
+        centre = _divide(np.zeros(filled.shape[1]), n)
+        return _normal(generator, centre, np.sum(filled**2, axis=0), n)
+    parts = [_divide((2 * kept - 1) @ filled, n) for kept in _halves(generator, items)]
     return np.concatenate(parts)
+
+
+def flip_intervals(differences: Table, lang: str, codes: Codes = None) -> Table:
+    """Return the ends of the mean differences that ``flipped``'s test does not reject, by column.
+
+    A difference above the observed one is as likely as the observed one, by the same random signs,
+    where the mean of the rows with one sign is above it (Hartigan 1969, Using Subsample Values as
+    Typical Values). So p is below .05 where the interval is on one side of 0, and only there. Five
+    items or fewer rule nothing out: the interval is all that values can be, [-1, 1] or wider.
+    """
+    filled, present = _cluster_sums(differences, codes)
+    if len(filled) > _MANY:
+        return _defined_intervals(bootstrap(differences, lang, codes))
+    total, n = filled.sum(axis=0), present.sum(axis=0)
+    lows, highs = list[Table](), list[Table]()
+    for kept in _halves(seeded(lang, "flipped"), len(filled)):
+        sums, sizes = kept @ filled, kept @ present
+        means_of = _divide(sums, sizes), _divide(total - sums, n - sizes)  # NaN of no rows
+        lows.append(np.nan_to_num(np.minimum(*means_of), nan=-np.inf))
+        highs.append(np.nan_to_num(np.maximum(*means_of), nan=np.inf))
+    at = math.ceil((1 - CONFIDENCE) * (1 + RESAMPLES)) - 2  # the first that makes p .05
+    low = np.sort(np.concatenate(lows), axis=0)[at]
+    high = -np.sort(-np.concatenate(highs), axis=0)[at]
+    most = np.maximum(np.nanmax(np.abs(np.nan_to_num(differences)), axis=0), 1)
+    ends: Table = np.clip(np.stack([low, high]).round(12), -most, most)  # as in ``p_value``
+    ends[:, n == 0] = np.nan
+    return ends
+
+
+def _cluster_sums(values: Table, codes: Codes) -> tuple[Table, Table]:
+    """Return the sums of rows, and how many there are: by cluster, or each row by itself."""
+    rows = np.nan_to_num(values), (~np.isnan(values)).astype(np.float64)
+    if codes is None:
+        return rows
+    sums = np.zeros((2, codes.max() + 1, values.shape[1]))
+    for into, of in zip(sums, rows, strict=True):
+        np.add.at(into, codes, of)
+    return sums[0], sums[1]
+
+
+def _halves(generator: np.random.Generator, items: int) -> Iterator[Table]:
+    """Yield ``RESAMPLES`` rows, a few at a time: 1 for the items of a random half, else 0."""
+    for rows in _chunks(items):
+        yield generator.integers(2, size=(rows, items)).astype(np.float64)
 
 
 def swaps(items: int, name: str) -> Iterator[Table]:
@@ -312,9 +349,7 @@ def swaps(items: int, name: str) -> Iterator[Table]:
         items: how many there are, at least one.
         name: what is resampled; the same name gives the same draws.
     """
-    generator = seeded(name, "swapped")
-    for rows in _chunks(items):
-        yield generator.integers(2, size=(rows, items)).astype(np.float64)
+    return _halves(seeded(name, "swapped"), items)
 
 
 def interval(samples: Table) -> tuple[float, float]:
@@ -364,20 +399,20 @@ def mean_intervals(values: Table, samples: Table, codes: Codes = None) -> Table:
     return ends
 
 
-def difference_intervals(differences: Table, samples: Table, codes: Codes = None) -> Table:
+def difference_intervals(differences: Table, ends: Table, codes: Codes = None) -> Table:
     """Return the ends of the intervals of mean differences, one per column; none is a point.
 
     Two systems that do the same on a few items may still differ. Differences of shares (-1, 0 and 1
-    alone) have the interval of Bonett & Price (Statistics in Medicine 31, 2012) with Student's t:
-    one item more on which the first is better, and one on which the second is. Others between -1
-    and 1 reach as far as if one such item more had been drawn.
+    alone) reach at least as far as the interval of Bonett & Price (Statistics in Medicine 31, 2012)
+    with Student's t: one item more on which the first is better, and one on which the second is.
+    Others between -1 and 1 reach as far as if one such item more had been drawn.
 
     Args:
         differences: items × metrics, with NaN where an item lacks a metric.
-        samples: means of resampled items, samples × metrics.
+        ends: of the intervals of ``flip_intervals``.
         codes: the cluster of each item, which then stands for the item; None without any.
     """
-    ends = _defined_intervals(samples)
+    ends = ends.copy()
     for at, column in enumerate(differences.T):
         known = ~np.isnan(column)
         d, n = column[known], int(known.sum())
@@ -392,8 +427,6 @@ def difference_intervals(differences: Table, samples: Table, codes: Codes = None
             more = np.append(d, [1, -1])
             half = t_quantile(n + 1) * more.std(ddof=1) / np.sqrt(n + 2)
             reach = more.mean() + half * np.array([-1, 1])
-            if codes is None:
-                ends[:, at] = reach  # which may be narrower than what was resampled
         ends[:, at] = max(min(ends[0, at], reach[0]), -1), min(max(ends[1, at], reach[1]), 1)
     return ends
 

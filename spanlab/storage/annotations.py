@@ -15,7 +15,15 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from sqlalchemy import Connection, bindparam, select, update
 
 from spanlab.base.errors import InputError, StoreError
-from spanlab.schema import Annotation, AnnotatorKind, Item, Status, merged, renumbered
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Item,
+    Status,
+    is_same_case,
+    merged,
+    renumbered,
+)
 from spanlab.storage import catalog, search
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, StatusTally, register
 from spanlab.storage.engine import Database, insert_new, insert_or_replace
@@ -240,7 +248,7 @@ def save_findings(database: Database, name: str, findings: Iterable[FoundAnnotat
     Raises:
         NotFoundError: no such dataset or item.
         InputError: an annotation quotes what its item does not have there, or the item was replaced
-            by one with another answer.
+            by one with another answer, question or passages.
         StoreError: it would overwrite a person's reviewed annotation, or its annotator is of
             another kind here. Earlier batches stay written.
     """
@@ -264,9 +272,10 @@ def _grow(
     for finding in batch:
         item_id = finding.item.id
         position, stored_item = stored[item_id]
-        if stored_item.answer != finding.item.answer:
+        if not is_same_case(stored_item, finding.item):
             raise InputError(
-                f"item {item_id!r} has another answer now than the one that was judged"
+                f"item {item_id!r} is no longer what was judged: its answer, question or passages "
+                "were replaced meanwhile"
             )
         item, moved = merged(stored_item, finding.item)
         if item is not stored_item:

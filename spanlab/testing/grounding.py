@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from spanlab.base.errors import InputError
 from spanlab.base.fields import check_share
 from spanlab.base.redaction import visible
-from spanlab.integrations.notebook import AnyDetector, AnyPassage, detect
+from spanlab.integrations.notebook import AnyDetector, AnyPassage, detect, passages_in
 from spanlab.output.figures import percent
 from spanlab.schema import Annotation, Status
 from spanlab.text.extents import length
@@ -49,11 +50,17 @@ def assert_grounded(
     Raises:
         UngroundedError: more is marked, or the detector failed; it is an AssertionError.
         UsageError: ``at_most`` is no share; see also ``spanlab.detect``.
+        InputError: no passage has a text: nothing would be found against the answer.
         InputError, BudgetError, ConfigurationError: see ``spanlab.detect``.
     """
     __tracebackhide__ = True
     check_share("at_most", at_most)
-    annotation = detect(answer, passages=passages, detector=detector or usual, **options)
+    given = passages_in(passages)
+    if not any(passage.text.strip() for passage in given):
+        raise InputError(
+            "passages: none has a text", expected="at least one, as the answer is held against them"
+        )
+    annotation = detect(answer, passages=given, detector=detector or usual, **options)
     if annotation.status is not Status.DONE:
         raise UngroundedError(
             f"{annotation.annotator} could not check it: {annotation.note}", annotation

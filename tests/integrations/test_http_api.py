@@ -328,6 +328,9 @@ def test_too_large_a_stream_and_too_many_requests_are_refused(client: TestClient
     assert client.get("/openapi.json", headers={"Authorization": ""}).status_code == 200
 
 
+_A_SPAN = {"start": 0, "end": 1, "text": "a"}
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "said"),
     [
@@ -350,6 +353,11 @@ def test_too_large_a_stream_and_too_many_requests_are_refused(client: TestClient
         ),
         pytest.param(
             "POST", "jobs", {"answers": []}, "answers: it should have at least 1 item", id="none"
+        ),
+        pytest.param(
+            *("POST", "scores", {"answer": "a", "gold": [{**_A_SPAN, "label": "\x01"}]}),
+            "gold.0.label: it should have no control characters",
+            id="control",
         ),
         pytest.param("POST", "detections", [], "the body: it should be an object", id="list"),
         pytest.param(
@@ -699,6 +707,8 @@ def test_traces_as_json_are_stored_once_bounded_and_need_the_key(store: Store) -
         sent = client.post("/v1/traces", content=packed, headers={"Content-Encoding": "gzip"})
         assert sent.status_code == 413
         assert client.post("/v1/traces", content=b"{").status_code == 400
+        asked = client.post("/v1/traces?dataset=other", json=body)
+        assert (asked.status_code, "dataset" in asked.text) == (400, True)
         assert client.post("/v1/traces", json={"resourceSpans": [1]}).status_code == 400
         refused = client.post("/v1/traces", json=[])
         assert (refused.status_code, "is not an object but []" in refused.text) == (400, True)

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from spanlab.base.errors import InputError
+from spanlab.formats import dumps
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
 from spanlab.scoring.files import score_files
 
 
@@ -67,4 +69,32 @@ def test_a_record_of_a_json_array_is_named_by_its_number(tmp_path: Path) -> None
         score_files([pred], [golds])
     assert str(caught.value).startswith(
         f"{pred}, record 2, soft_labels: item 'a': predicted labels end at 7"
+    )
+
+
+@pytest.mark.parametrize("annotator", [None, "judge"])
+def test_items_that_were_skipped_or_failed_do_not_lack_a_prediction(
+    tmp_path: Path, annotator: str | None
+) -> None:
+    said: dict[str, Any] = {"annotator": "judge", "kind": AnnotatorKind.DETECTOR}
+    states: list[tuple[Annotation, ...]] = [
+        (Annotation(**said),),
+        (Annotation(**said, status=Status.SKIPPED),),
+        (Annotation(**said, status=Status.FAILED, note="no reply"),),
+        (),
+    ]
+    records = [
+        Record(item=Item(id=name, answer="abcdef"), annotations=annotations)
+        for name, annotations in zip("abcd", states, strict=True)
+    ]
+    pred = tmp_path / "pred.jsonl"
+    pred.write_bytes(b"".join(map(dumps, records)))
+    golds = lines(tmp_path / "gold.jsonl", *(gold(name) for name in "abcde"))
+    scored = score_files([pred], [golds], annotator=annotator)
+    assert scored.unfinished == ("b", "c")
+    assert scored.missing == ("d", "e")
+    told = scored.tables()[0].remarks
+    assert "2 gold items without a prediction: not scored: d, e" in told
+    assert (
+        "2 gold items whose prediction was set aside, skipped or failed: not scored: b, c" in told
     )

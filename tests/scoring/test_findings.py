@@ -43,6 +43,15 @@ def test_findings_name_the_closest_detector_and_the_agreement_of_people(store: S
         "People agree on characters with Krippendorff's alpha 1.000 (1 is perfect, 0 is chance) "
         "on 1 item."
     )
+    machines = [a for a in annotations if a.kind is one]
+    store.import_records("m", [Record(item=record.item, annotations=(*machines,))])
+    of_machines = compare_dataset(store, "m")
+    told = agreement_finding(of_machines)
+    assert told is not None
+    assert told.startswith("Detectors agree")
+    (table,) = of_machines.tables()
+    assert [column.title for column in table.columns] == ["Agreement on", "Detectors", "Items"]
+    assert [len(row) for row in table.rows] == [3] * len(table.rows)
     assert score_finding(comparison, []) is None
     assert claim_finding(comparison.claims, "gold") is None
     assert progress_finding(()) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from statistics import fmean, stdev
 
+import numpy as np
 import pytest
 
 from spanlab.base.errors import InputError
@@ -204,3 +205,27 @@ def test_two_systems_are_paired_by_any_value_per_item() -> None:
     assert (equal.difference, equal.p) == (0.0, 1.0)
     with pytest.raises(InputError, match="60 and 1 values"):
         paired(before, [0.5])
+
+
+@pytest.mark.parametrize("n", [4, 5, 6, 8, 12, 30])
+@pytest.mark.parametrize("values", [[-1.0, 0.0, 0.0, 1.0, 1.0], [-0.3, 0.0, 0.1, 0.4, 0.9]])
+@pytest.mark.parametrize("in_cluster", [1, 2])
+def test_an_interval_of_a_difference_never_says_more_than_its_p(
+    n: int, values: list[float], in_cluster: int
+) -> None:
+    generator = np.random.default_rng(n)
+    clusters = [number // in_cluster for number in range(n)]
+    for _ in range(40):
+        found = paired(generator.choice(values, n).tolist(), [0.0] * n, clusters)
+        assert found.p < 0.05 or found.low <= 0 <= found.high
+        assert found.low < found.difference < found.high
+
+
+def test_an_interval_of_a_difference_holds_as_often_as_it_says() -> None:
+    """Of ten skewed differences; the bootstrap's held in nine of ten."""
+    generator = np.random.default_rng(1)
+    holds = [
+        found.low <= 1 / 3 <= found.high
+        for found in (paired(generator.beta(1, 2, 10).tolist(), [0.0] * 10) for _ in range(600))
+    ]
+    assert np.mean(holds) >= 0.92

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 import pytest
 from rebuilt import rebuilt
@@ -190,6 +191,33 @@ def test_what_does_not_fit_is_refused(
     with pytest.raises(error, match=message):
         store.save_findings("d", [Found(_item(item_id), (_said("det", quote, GIVEN),))])
     assert store.record("d", "a") == Record(item=_item())
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        pytest.param({"answer": "The tower was built in 1888."}, id="answer"),
+        pytest.param({"question": "When was it built?"}, id="question"),
+        pytest.param({"passages": (GIVEN, CORPUS)}, id="more"),
+        pytest.param({"passages": ()}, id="fewer"),
+    ],
+)
+def test_what_was_judged_before_its_item_was_replaced_is_refused(
+    store: Store, now: dict[str, Any]
+) -> None:
+    item = _item()
+    store.import_records("d", [Record(item=item)])
+    replaced = item.model_copy(update=now)
+    assert store.revise_item("d", "a", replaced) == 0
+    judged = Annotation(annotator="det", kind=AnnotatorKind.DETECTOR)
+    with pytest.raises(InputError, match="'a' is no longer what was judged"):
+        store.save_findings("d", [Found(joined(item, asked("web", "q"), [WEB]), (judged,))])
+    assert store.record("d", "a") == Record(item=replaced)
+    found = joined(replaced, asked("web", "q"), [WEB, GIVEN])
+    assert store.save_findings("d", [Found(found, (judged,))]) == 1
+    other = joined(replaced, asked("corpus", "q"), [CORPUS])
+    said = judged.model_copy(update={"annotator": "other"})
+    assert store.save_findings("d", [Found(other, (said,))]) == 1
 
 
 def test_findings_are_durable_as_they_come(store: Store) -> None:

@@ -16,6 +16,7 @@ import pytest
 from pydantic import BaseModel
 
 import spanlab
+from spanlab.base.errors import InputError
 from spanlab.testing import (
     MODES,
     ModelServer,
@@ -228,3 +229,9 @@ def test_passages_are_what_retrievers_return(passages: Any) -> None:
     assert_grounded("The tower was built in 1889.", passages)
     with pytest.raises(UngroundedError, match="1989"):
         assert_grounded("The tower was built in 1989 by Ada Smith.", passages)
+
+
+@pytest.mark.parametrize("passages", ["", [""], [" ", {"text": ""}], []])
+def test_nothing_to_hold_an_answer_against_is_no_passed_test(passages: Any) -> None:
+    with pytest.raises(InputError, match="passages: none has a text"):
+        assert_grounded("The tower was built in 1889.", passages)

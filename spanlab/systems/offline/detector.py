@@ -174,7 +174,7 @@ class OfflineDetector:
                 start=begin + stretch.start,
                 end=begin + stretch.end,
                 text=answer[stretch.start : stretch.end],
-                label=part.explainer.label(stretch),
+                label=None if part.described.passages.empty else part.explainer.label(stretch),
                 prob=round(stretch.prob, 3),
                 note=why.note,
                 evidence=why.quotes,

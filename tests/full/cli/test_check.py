@@ -243,3 +243,22 @@ def test_a_source_without_a_number_of_its_own_is_refused(
     assert problem in done.stderr
     both = spanlab("check", RIGHT, "--source", f"1={passage}", "--passage", passage)
     assert "by --source, with their numbers, or by --passage" in both.stderr
+
+
+@pytest.mark.system("ucsc")
+def test_a_budget_ends_it_with_the_status_of_a_budget(
+    spanlab: Run, passage: Path, model_server: ModelServer
+) -> None:
+    model_server.script(lambda ask: say_fields(correction="Paris is old.", parts=["Paris"]))
+    environ = {name: os.environ[name] for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY")}
+    asking = ("--detector", "ucsc-kg", "--model", "scripted", "--max-calls", "0")
+    done = spanlab("check", RIGHT, "--passage", passage, *asking, **environ)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "budget" in done.stderr
+
+
+def test_a_number_without_passages_is_not_called_wrong(spanlab: Run) -> None:
+    done = spanlab("check", "Paris has 3 million inhabitants, as of 1850.")
+    assert done.returncode == 3, done.stderr
+    assert "⟦" in done.stdout
+    assert "wrong" not in done.stdout

@@ -321,3 +321,19 @@ def test_files_are_annotated_with_the_columns_lists_and_turns_that_are_named(
     refused = spanlab("annotate", "mine", "--detector", "offline", "--column", "answer=x")
     assert refused.returncode == 2
     assert "--column, --records and --turns are for files" in refused.stderr
+
+
+def test_gold_labels_of_any_name_are_what_a_dataset_is_scored_against(
+    spanlab: Run, tmp_path: Path
+) -> None:
+    lines = [
+        json.dumps({"id": name, "answer": answer, "label": [{"start": 0, "end": 5}]})
+        for name, answer in (("a", "Paris was built in 1889."), ("b", "Tower of Ada."))
+    ]
+    (tmp_path / "mine.jsonl").write_text("\n".join(lines))
+    assert spanlab("import", "mine.jsonl", "--dataset", "mine").returncode == 0
+    assert spanlab("annotators", "rename", "mine", "gold", "expert").returncode == 0
+    assert spanlab("annotate", "mine", "--detector", "offline").returncode == 0
+    done = spanlab("score", "mine", "--annotator", "offline")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[2].split()[:2] == ["und", "2"]

@@ -146,6 +146,14 @@ def test_a_span_has_the_label_of_what_it_states(lang: str, answer: str, label: s
     assert probable(annotate(answer, LIGHTHOUSE, lang=lang)).label == label
 
 
+def test_without_passages_nothing_says_what_a_number_is_instead() -> None:
+    annotation = detector("offline").annotate(
+        Item(id="x", lang="en", answer="Paris has 3 million inhabitants, as of 1850.")
+    )
+    assert annotation.spans
+    assert {span.label for span in annotation.spans} == {None}
+
+
 def test_passages_in_another_language_are_told() -> None:
     answer = (
         "Der Leuchtturm wurde im Jahr 1858 nördlich von Skagen eröffnet und ist heute der höchste "
