@@ -72,12 +72,8 @@ def entrance_of(
     settings = settings or store.settings(dataset)
     if settings.known is None or not settings.known.test_items:
         return EntranceState("open")
-    ended = [
-        test_taken
-        for test_taken in entrances.entered(store, dataset)
-        if test_taken.reviewer == person
-    ]
-    passed = next((test_taken for test_taken in ended if test_taken.passed), None)
+    ended = [test for test in entrances.entered(store, dataset) if test.reviewer == person]
+    passed = next((test for test in ended if test.passed), None)
     if passed is not None:
         return EntranceState("open", score=passed.score)
     given_items = check_items_of(store, dataset, person)
@@ -155,9 +151,9 @@ def tested_items(store: Store, dataset: str, person: str) -> tuple[TestedItem, .
 
 def has_only_tested(store: Store, dataset: str, person: str) -> bool:
     """Return whether a person has decided nothing but the items of tests."""
-    how_far = drawing.progress(store, dataset, person)
+    counts = store.counts(dataset, person)
     n_tests = len(check_items_of(store, dataset, person).tests)
-    return how_far.done + how_far.skipped <= n_tests
+    return counts[Status.DONE] + counts[Status.SKIPPED] <= n_tests
 
 
 def begin_test(store: Store, dataset: str, person: str) -> None:
@@ -168,11 +164,7 @@ def begin_test(store: Store, dataset: str, person: str) -> None:
     """
     state = entrance_of(store, dataset, person)
     rules = store.settings(dataset).known
-    if (
-        rules is None
-        or state.stage not in {"begin", "failed"}
-        or (state.stage == "failed" and not state.again)
-    ):
+    if rules is None or not (state.stage == "begin" or state.again):
         raise UsageError(f"{person!r} is at no test of {dataset!r} that could begin")
     drawing.give_test(store, dataset, person, state.attempt, rules.test_items)
 

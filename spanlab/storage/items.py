@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError
-from sqlalchemy import Column, ColumnElement, Connection, and_, select, true
+from sqlalchemy import Column, ColumnElement, Connection, and_, literal, select, true
 
 from spanlab.base.errors import InputError, NotFoundError
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record
@@ -60,10 +60,12 @@ class StoredRecord:
 
 def _is_shown(dataset: DatasetRow, sight: Sight, position: Column[int]) -> ColumnElement[bool]:
     """Return the condition that there is the item at ``position`` for somebody."""
-    own = select(queue_items.c.position).where(
-        queue_items.c.dataset_id == dataset.id, queue_items.c.reviewer == sight.name
+    own = select(literal(1)).where(
+        queue_items.c.dataset_id == dataset.id,
+        queue_items.c.reviewer == sight.name,
+        queue_items.c.position == position,  # an index has it: a list of all would be read whole
     )
-    return position.in_(own) if sight.listed else true()
+    return own.exists() if sight.listed else true()
 
 
 def position_of(

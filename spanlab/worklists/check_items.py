@@ -56,10 +56,14 @@ class CheckItems:
 
 
 def given_to(store: Store, dataset: str, person: str) -> CheckItems:
-    """Return which check items a person was given; only who may read the dataset may know."""
+    """Return which check items a person was given, in the order of the dataset.
+
+    Only who may read the dataset may know.
+    """
     store.require(Permission.READ, dataset)
     with store.reading(dataset) as (connection, row, _):
-        return check_items_of(connection, row, person)
+        key = ("check items", row.id, person)
+        return look_up_once(connection, key, lambda: _check_items(connection, row, person))
 
 
 def check_ids(store: Store, dataset: str) -> frozenset[str]:
@@ -69,12 +73,6 @@ def check_ids(store: Store, dataset: str) -> frozenset[str]:
         query = select(items.c.item_id).where(items.c.dataset_id == row.id)
         checks = is_check(connection, row, items.c.position)
         return frozenset(connection.execute(query.where(checks)).scalars())
-
-
-def check_items_of(connection: Connection, dataset: DatasetRow, reviewer: str) -> CheckItems:
-    """Return which check items a person was given, in the order of the dataset."""
-    key = ("check items", dataset.id, reviewer)
-    return look_up_once(connection, key, lambda: _check_items(connection, dataset, reviewer))
 
 
 def _check_items(connection: Connection, dataset: DatasetRow, reviewer: str) -> CheckItems:

@@ -24,7 +24,7 @@ from hashlib import sha256
 from math import ceil
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, update
+from sqlalchemy import Connection, Select, delete, func, select, update
 
 from spanlab.base.errors import UsageError
 from spanlab.schema import DatasetSettings, QueueCursor, QueueQuery, Status
@@ -37,7 +37,7 @@ from spanlab.storage.items import id_at
 from spanlab.storage.tables import annotated, queue_items, queues
 from spanlab.worklists import check_items
 from spanlab.worklists.reservations import ANY_NUMBER, reserve
-from spanlab.worklists.selection import Selection, check_asked
+from spanlab.worklists.selection import Selection, selecting
 
 _COLUMNS = ("dataset_id", "reviewer", "place", "position", "handle", "attempt")
 _TRIES = 50  # items that others may take in the moment in which a list grows
@@ -158,14 +158,12 @@ def _draw(
 
 def _own(connection: Connection, dataset: DatasetRow, reviewer: str) -> set[int]:
     """Return the positions of what a person has annotated."""
-    own = select(annotated.c.position).where(*_is_own(connection, dataset, reviewer))
-    return {*connection.execute(own).scalars()}
+    return {*connection.execute(_select_own(connection, dataset, reviewer)).scalars()}
 
 
-def _is_own(
-    connection: Connection, dataset: DatasetRow, reviewer: str
-) -> list[ColumnElement[bool]]:
-    return [*is_by(connection, dataset, reviewer), annotated.c.position < dataset.n_items]
+def _select_own(connection: Connection, dataset: DatasetRow, reviewer: str) -> Select[int]:
+    own = *is_by(connection, dataset, reviewer), annotated.c.position < dataset.n_items
+    return select(annotated.c.position).where(*own)
 
 
 def _rate(settings: DatasetSettings) -> Fraction:
@@ -193,9 +191,8 @@ def draw_next(store: Store, dataset: str, query: QueueQuery) -> str | None:
     Returns:
         The item's id; None if there is nothing left, or the list does not grow.
     """
-    with store.reading(dataset, query.reviewer) as (connection, _, sight):
-        query = sight.query(query)
-        check_asked(settings_of(connection, dataset), query)
+    with selecting(store, dataset, query) as selection:
+        query = selection.query
     with store.reviewing(dataset, query.reviewer) as (connection, row):
         return _draw_next(connection, row, query)
 
@@ -301,7 +298,7 @@ def progress_of(connection: Connection, dataset: DatasetRow, reviewer: str) -> Q
     """Return what ``progress`` does."""
     settings, size = settings_of(connection, dataset.name), _size(connection, dataset, reviewer)
     counted = counts(connection, dataset, reviewer)
-    own = select(annotated.c.position).where(*_is_own(connection, dataset, reviewer))
+    own = _select_own(connection, dataset, reviewer)
     decided = own.where(annotated.c.status.in_([Status.DONE.value, Status.SKIPPED.value]))
     listed = rows_of(queue_items, dataset, reviewer)
     both = select(func.count()).where(*listed, queue_items.c.position.in_(decided))
@@ -339,9 +336,9 @@ def _n_to_come(connection: Connection, dataset: DatasetRow, reviewer: str, n_new
 
 def n_to_come(store: Store, dataset: str, query: QueueQuery) -> int:
     """Return how many items a query lets through are to come into its reviewer's list."""
-    with store.reading(dataset, query.reviewer) as (connection, row, sight):
-        query, settings = sight.query(query), settings_of(connection, dataset)
-        check_asked(settings, query)
+    with selecting(store, dataset, query) as selection:
+        connection, row, query = selection.connection, selection.dataset, selection.query
+        settings = settings_of(connection, dataset)
         if not _may_grow(settings, query):
             return 0
         free = replace(query, reserve=False, max_annotators=settings.overlap - 1)

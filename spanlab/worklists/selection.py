@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -47,7 +48,7 @@ from spanlab.schema import (
     QueueQuery,
     Status,
 )
-from spanlab.storage import search
+from spanlab.storage import Store, search
 from spanlab.storage.assignment import is_check, rows_of
 from spanlab.storage.catalog import AnnotatorRow, DatasetRow, annotators_of, settings_of
 from spanlab.storage.items import read_at
@@ -178,10 +179,6 @@ class Selection:
         """Return how many of the selected items fulfil conditions."""
         counted = self._select(func.count(), where=[*self._conditions(), *conditions])
         return int(self.connection.execute(counted).scalar_one())
-
-    def n_unanimous(self) -> int:
-        """Return on how many of the selected items people are unanimous, as far as it may know."""
-        return 0 if self.query.blind else self.count(queue_values.c.unanimous == 1)
 
     @cached_property
     def seen_authors(self) -> set[int] | None:
@@ -475,7 +472,7 @@ class Selection:
         ]
 
 
-def check_asked(settings: DatasetSettings, query: QueueQuery) -> None:
+def _check_asked(settings: DatasetSettings, query: QueueQuery) -> None:
     """Check that a query asks for nothing that tells of others' work whom it is hidden from.
 
     Raises:
@@ -487,6 +484,19 @@ def check_asked(settings: DatasetSettings, query: QueueQuery) -> None:
             "this dataset is reviewed blind: no queue of it goes by how many people have finished "
             "an item"
         )
+
+
+@contextmanager
+def selecting(store: Store, dataset: str, query: QueueQuery) -> Iterator[Selection]:
+    """Give the items that a query lets through as the store's actor sees them.
+
+    Raises:
+        UsageError: it asks for what is hidden from them.
+    """
+    with store.reading(dataset, query.reviewer) as (connection, row, sight):
+        query = sight.query(query)
+        _check_asked(settings_of(connection, dataset), query)
+        yield Selection(connection, row, query)
 
 
 def is_of_share(dataset: DatasetRow, share: AssignedShare) -> ColumnElement[bool]:
