@@ -416,6 +416,9 @@ def gold_in(value: Any, column: str, answer: str) -> Annotation | None:
         if marks is None:
             marks = _json(labels, column) if is_json else _texts(labels)
         labels = marks
+    elif isinstance(labels, list) and labels and all(isinstance(part, str) for part in labels):
+        listed = "; ".join(labels)
+        labels = (_PLACES.fullmatch(listed) and marks_in_text(listed, answer)) or labels
     claims: tuple[Claim, ...] = ()
     if quotes := _quotes_in(labels):
         placed = _places_of([str(quote["text"]) for quote in quotes], answer)

@@ -273,7 +273,7 @@ class _Guesser:
         words = words_of(column)
         is_none = not values or (
             (field == "id" and words != "id" and len(set(map(str, values))) < len(values))
-            or (field == "answer" and _is_figure(column, values))
+            or (field == "answer" and (_is_figure(column, values) or self._is_of_marks(column)))
             or (words == "labels" and not any(map(parse_list, values)))  # of unknown kinds
             # Verdicts on answers that say more than a verdict are no references.
             or (field == "reference" and self._judges(column, self.found.get("answer")))
@@ -281,6 +281,11 @@ class _Guesser:
         # A wrong record is one to be told of, and no other column.
         fitting = 0 if is_none else sum(_FITS[field](value, column) for value in values)
         return fitting / len(values) if 0 < 2 * fitting >= len(values) else 0.0
+
+    def _is_of_marks(self, column: str) -> bool:
+        """Say whether a column is inside the objects of a list that are places of a text."""
+        around = self._all_in(column.rpartition(".")[0]) if "." in column else []
+        return any(isinstance(value, list) and any(map(is_span, value)) for value in around)
 
     def _judges(self, column: str, answer: str | None) -> bool:
         """Say whether a column has verdicts as words, and answers are other texts."""

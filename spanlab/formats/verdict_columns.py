@@ -34,9 +34,9 @@ _BAD, _GOOD, _MEASURES, _NAMELESS = (
     words_in("judged", name) for name in ("bad", "good", "measures", "nameless")
 )
 _CRITERIA: Final = (*_BAD, *_GOOD, *_MEASURES, *_NAMELESS)  # the first one counts before others
-_FILLERS, _NOUNS, _PEOPLE, _COUNTING, _QUALITIES, _REMARKS = (
+_FILLERS, _NOUNS, _PEOPLE, _COUNTING, _QUALITIES, _REMARKS, _ASPECTS = (
     frozenset(words_in("judged", name))
-    for name in ("fillers", "nouns", "people", "counting", "qualities", "remarks")
+    for name in ("fillers", "nouns", "people", "counting", "qualities", "remarks", "aspects")
 )
 _OPPOSITES: Final = dict(
     zip(words_in("judged", "votes_for"), words_in("judged", "votes_against"), strict=True)
@@ -550,6 +550,7 @@ def _chosen(found: Sequence[VerdictColumn]) -> list[VerdictColumn]:
         groups.setdefault(group, []).append(column)
     for criterion, of_one in groups.items():
         columns = [one for one in of_one if criterion or are_verdicts(one.values)]
+        columns = [one for one in columns if _ASPECTS.isdisjoint(one.owner)]
         chosen = columns if len(columns) > 1 else [one for one in columns if one.has_known_owner]
         if chosen:
             by_judge = {column.judge.annotator: column for column in reversed(chosen)}

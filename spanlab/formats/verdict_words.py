@@ -18,8 +18,8 @@ VERDICTS: Final = cast(dict[str, Verdict], named_by("verdicts"))
 YES: Final = frozenset(words_in("judged", "yes"))
 NO: Final = frozenset(words_in("judged", "no"))
 UNDECIDED: Final = frozenset(words_in("judged", "undecided"))
-_TELLING: Final = frozenset((*words_in("judged", "bad"), *words_in("judged", "good")))
 _ALONE: Final = frozenset(words_in("judged", "alone"))
+_TELLING: Final = _ALONE | {*words_in("judged", "bad"), *words_in("judged", "good")}
 _WHOLE: Final = re.compile(r"-?\d+(\.0+)?")
 _NUMBERED: Final = re.compile(r"\d{1,2}\s*[:.)=_-]\s*(?=[^\W\d_])")  # a class: "1: hallucinated"
 _SHADES: Final = dict.fromkeys((0xFE0F, *range(0x1F3FB, 0x1F400)))  # of 👍 and ✔
