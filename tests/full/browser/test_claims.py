@@ -119,6 +119,19 @@ def test_verdicts_are_accepted_corrected_rejected_and_undone_by_key(desk: Sit) -
     has_chips(here, "✕ refuted", "~ inconclusive")
 
 
+def test_a_claim_is_written_by_mouse_where_there_is_none_yet(desk: Sit) -> None:
+    silent = Annotation(annotator="checker", kind=AnnotatorKind.DETECTOR)
+    here = desk([Record(item=CURIE, annotations=(silent,))])
+    expect(here.page.get_by_role("tab", name="Claims")).to_be_hidden()
+    here.page.get_by_role("tab", name="Spans").click()
+    here.page.get_by_role("button", name="Claims").click()
+    expect(here.page.get_by_role("tab", name="Claims")).to_be_visible()
+    here.page.get_by_role("button", name="Write a claim").click()
+    here.page.keyboard.type("She won two.")
+    here.press("Enter")
+    chosen(here, "She won two.")
+
+
 def test_a_claim_of_ones_own_is_written_about_what_is_selected(desk: Sit) -> None:
     here = desk([Record(item=CURIE)])
     here.press("Home", "Control+ArrowRight", "w", "w", "l", "w")
