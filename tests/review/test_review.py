@@ -38,7 +38,7 @@ from spanlab.schema import (
 )
 from spanlab.schema.progress import QueueProgress
 from spanlab.storage import Store
-from spanlab.text.suggestions import suggestions
+from spanlab.text.suggestions import count_weaker, suggestions
 
 EVERYTHING = QueueQuery(reviewer="Ada")
 
@@ -107,6 +107,20 @@ def test_a_piece_that_is_refuted_does_not_say_that_nothing_was_found() -> None:
         )
         (whole,) = suggestions(annotation, answer)
         assert (whole.span.evidence, whole.span.note) == (quotes, note)
+
+
+def test_weaker_marks_side_by_side_are_counted_as_one_unless_their_labels_differ() -> None:
+    answer = "one two three four five six"
+    words = [Span.of(answer, *at, prob=0.2) for at in ((0, 3), (4, 7), (14, 18), (19, 23))]
+    sure = Span.of(answer, 8, 13, prob=0.9)
+    spans = (words[0].model_copy(update={"label": "name"}), words[1], sure, *words[2:])
+    said = Annotation(annotator="d", kind=AnnotatorKind.DETECTOR, spans=spans)
+    for decided in (None, (Interval(start=8, end=13),)):
+        told = suggestions(said.model_copy(update={"hard": decided}), answer)
+        likely_joins = 7 if decided is None else None
+        assert [one.joins for one in told][:3] == [None, None, likely_joins]
+        assert told[4].joins == 18
+        assert count_weaker(told) == 3
 
 
 def test_without_a_decision_likely_means_more_than_one_half() -> None:

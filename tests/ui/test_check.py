@@ -142,13 +142,6 @@ def test_what_was_changed_since_its_check_is_checked_again_before_it_is_kept(
     assert "changed since" in app.warning[-1].value
 
 
-@pytest.mark.system("offline")
-def test_weaker_marks_are_counted_as_they_are_shown_in_review(open_page: OpenPage) -> None:
-    """Words of one label that stand side by side are one there."""
-    said = "Die Brücke in Dresden wurde im Jahr 1893 nach langen Arbeiten am Ufer eröffnet."
-    assert "3 weaker marks" in shown(check(open_page("check"), said, ""))  # “wurde im” is one
-
-
 def test_a_link_fills_the_boxes_in_on_this_machine_alone(
     open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
