@@ -106,7 +106,7 @@ def test_no_thumb_up_is_none_down(
 ) -> None:
     said, told = _read(_rows((column,), *((cell,) for cell in cells)))
     assert list(said.values()) == [verdicts]
-    assert ("0 means no thumb given; --hallucinated-if" in told) == (None in verdicts)
+    assert ("0 means no thumb given; hallucinated_if=" in told) == (None in verdicts)
 
 
 def test_votes_that_are_no_number_are_refused() -> None:
@@ -177,7 +177,7 @@ def test_neutral_feedback_judges_nothing() -> None:
 def test_what_may_judge_and_is_not_read_is_remarked(column: str) -> None:
     values = (1, 0) if column == "thumbs_down" else (_BAD, _GOOD)
     said, told = _read(_rows((column,), *[(value,) for value in values]))
-    assert not said and f"{column!r} may judge answers" in told and "--hallucinated-if" in told
+    assert not said and f"{column!r} may judge answers" in told and "hallucinated_if=" in told
 
 
 def test_the_reference_of_answers_that_are_verdicts_stays_it() -> None:
