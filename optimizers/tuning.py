@@ -29,6 +29,7 @@ from optimizers.watching import (
     SearchWatcher,
     StoppableMeter,
 )
+from spanlab.base.errors import UnparsableAnswerError
 from spanlab.base.runtime import quiet
 from spanlab.models import predicting, translate
 from spanlab.models.programs import program_state
@@ -231,7 +232,13 @@ class PromptTuner:
         by_key = {example.key: example for example in examples}
 
         def judge(example: dspy.Example, prediction: dspy.Prediction) -> ScoredAnswer:
-            return self.subject.judge(by_key[example.dspy_key], prediction)
+            try:
+                scored = self.subject.judge(by_key[example.dspy_key], prediction)
+            except UnparsableAnswerError as error:
+                self.stopper.note_placed(error)
+                raise
+            self.stopper.note_placed(None)
+            return scored
 
         return judge
 

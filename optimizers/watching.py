@@ -17,6 +17,7 @@ from spanlab.base.errors import (
     SpanlabError,
     StoppedError,
     UnavailableError,
+    UnparsableAnswerError,
 )
 from spanlab.base.fields import FrozenModel
 from spanlab.models import Meter, translate
@@ -27,6 +28,7 @@ from spanlab.schema.usage import Budget, CallLimits, Usage
 
 HOPELESS = (ConfigurationError, NoCreditError, BudgetError)
 PATIENCE = 5  # calls in a row that find no model, until the search gives up
+MOST_UNPLACED = 20  # replies in a row of which nothing is in the answer, until it does
 
 
 class SearchRemark(FrozenModel):
@@ -64,6 +66,7 @@ class StoppableMeter(Meter):
     ) -> None:
         super().__init__(limits, spent=spent, before_attempt=wait, concurrency=concurrency)
         self.reason: SpanlabError | None = None
+        self._unplaced = 0
         self._should_stop = should_stop
 
     async def admit(self, kind: CallKind = "calls") -> None:
@@ -97,6 +100,13 @@ class StoppableMeter(Meter):
             self.stop(StoppedError("stopped before it was done"))
         if self.reason is not None:
             raise self.reason
+
+    def note_placed(self, error: UnparsableAnswerError | None) -> None:
+        """Note whether what a reply marks is in its answer; stop where that of many is not."""
+        self._unplaced = 0 if error is None else self._unplaced + 1
+        if error is not None and self._unplaced >= MOST_UNPLACED:
+            in_a_row = f"{MOST_UNPLACED} replies in a row mark nothing that is in their answer"
+            self.stop(UnparsableAnswerError(f"{in_a_row}; the last: {error}"))
 
     def stop(self, reason: SpanlabError) -> None:
         """Let no further call through; the first reason counts."""

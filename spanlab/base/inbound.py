@@ -117,19 +117,20 @@ async def _inflated(
 ) -> AsyncIterator[bytes]:
     unpack: Any = None
     taken = 0
-    async for piece in pieces:
-        taken += len(piece)
-        if taken > limit:
-            raise _too_long(limit, host, advice)
-        if unpack is None and piece:
-            unpack = zlib.decompressobj(_ZLIB if piece[0] in _HEADS else _BARE)
-        rest = piece
-        while rest and not unpack.eof:  # whatever follows is nothing
-            try:
-                yield unpack.decompress(rest, _PIECE)
-            except zlib.error:
-                raise UnparsableAnswerError(f"{host} sent what cannot be unpacked") from None
-            rest = unpack.unconsumed_tail
+    async with _closing(pieces):
+        async for piece in pieces:
+            taken += len(piece)
+            if taken > limit:
+                raise _too_long(limit, host, advice)
+            if unpack is None and piece:
+                unpack = zlib.decompressobj(_ZLIB if piece[0] in _HEADS else _BARE)
+            rest = piece
+            while rest and not unpack.eof:  # whatever follows is nothing
+                try:
+                    yield unpack.decompress(rest, _PIECE)
+                except zlib.error:
+                    raise UnparsableAnswerError(f"{host} sent what cannot be unpacked") from None
+                rest = unpack.unconsumed_tail
 
 
 def _too_long(limit: float, host: str, advice: str) -> UnparsableAnswerError:

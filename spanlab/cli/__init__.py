@@ -68,6 +68,8 @@ def _run() -> None:
         if isinstance(end.__context__, BrokenPipeError):
             _drop_output()
             sys.exit(0)
+        if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
+            _say("stopped by Ctrl+C", 0)  # of which typer says nothing
         raise
 
 

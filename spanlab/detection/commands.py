@@ -175,7 +175,12 @@ def annotate_files(
         if entry_of(spec.detector).fit and not spec.options.get(FITTED)
     }
     annotated = _count_marks(stream.annotate(records), counts)
-    _write(annotated, job, annotator=specs[-1].signs, task="annotating")
+    try:
+        _write(annotated, job, annotator=specs[-1].signs, task="annotating")
+    except KeyboardInterrupt:
+        saved = "replies of models are saved: the same command goes on from there"
+        console.say(f"{job.output} is not written; {saved}" if job.output else saved)
+        raise
     for name, count in counts.items():
         if count.is_nearly_all:
             console.say(f"{name} {count.remark(None)}")

@@ -38,7 +38,12 @@ from spanlab.integrations import waiting
 from spanlab.integrations.api_jobs import ApiJobs
 from spanlab.integrations.gate import LARGEST, Gate, HeadLimit
 from spanlab.integrations.http_api import _without_paths, http_api
-from spanlab.integrations.offers import ScoreReply, ScoreRequest, ServiceOffers
+from spanlab.integrations.offers import (
+    DetectionRequest,
+    ScoreReply,
+    ScoreRequest,
+    ServiceOffers,
+)
 from spanlab.integrations.traces import TraceInbox
 from spanlab.jobs import Jobs
 from spanlab.measure.sample import measurement_queue, plan_measurement
@@ -48,6 +53,7 @@ from spanlab.schema import (
     DatasetSettings,
     Item,
     MeasurementPlan,
+    Passage,
     Process,
     Record,
     Status,
@@ -109,6 +115,13 @@ def test_reasoning_before_an_answer_is_not_judged_and_places_are_those_of_what_w
     alone = client.post("/v1/detections", json={**ASKED, "answer": "<think>Was it 1789?"})
     assert alone.status_code == 422
     assert "reasoning does not end in an answer" in alone.text
+
+
+def test_a_language_that_is_not_stated_is_told_from_the_texts() -> None:
+    german = "Der Turm wurde von Ada nicht gebaut."
+    assert DetectionRequest(answer=german).item().lang == "de"
+    assert DetectionRequest(answer=german, lang="nl").item().lang == "nl"
+    assert DetectionRequest(answer="1889", passages=(Passage(text=german),)).item().lang == "de"
 
 
 def test_long_work_is_a_job_that_outlives_the_server(store: Store) -> None:

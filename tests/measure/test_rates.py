@@ -15,7 +15,8 @@ from spanlab.measure.rate_tally import rates
 from spanlab.measure.rates import fields_of, model_field
 from spanlab.output.tables import MeanInterval
 from spanlab.schema import Annotation, AnnotatorKind, Claim, Item, Record, Span, Status, Verdict
-from spanlab.scoring.comparison import holm, paired
+from spanlab.scoring.comparison import MeanDifference, holm, paired
+from spanlab.scoring.files import unlike_p
 from spanlab.storage import Store
 
 ANSWER = "0123456789"
@@ -229,3 +230,14 @@ def test_many_equal_models_seldom_seem_to_differ() -> None:
 def test_holms_correction_by_hand() -> None:
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([]) == []
+
+
+def test_why_an_interval_and_p_say_different_things_is_told() -> None:
+    def difference(low: float, high: float, p: float) -> MeanDifference:
+        return MeanDifference(difference=(low + high) / 2, low=low, high=high, p=p)
+
+    assert unlike_p([difference(-0.25, -0.005, 0.02), difference(-0.1, 0.2, 0.5), None]) == ()
+    (alone,) = unlike_p([difference(-0.25, -0.005, 0.057)])
+    assert "p allows for all of them" in alone
+    (careful,) = unlike_p([difference(-0.25, 0.01, 0.03)])
+    assert "Where an interval contains 0" in careful

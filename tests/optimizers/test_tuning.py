@@ -30,7 +30,7 @@ from spanlab.formats import read
 from spanlab.models import ModelChoice
 from spanlab.schema import SearchTrial
 from spanlab.schema.usage import Budget
-from spanlab.testing import ModelServer, ScriptedReply, fail, say
+from spanlab.testing import ModelRequest, ModelServer, ScriptedReply, fail, say, say_fields
 from spanlab.text.extents import Extent
 from spanlab.text.labels import ItemLabels, SoftLabel
 
@@ -179,6 +179,22 @@ def test_an_answer_that_nobody_can_read_ends_the_search_with_that_reason(
     model_server.script(lambda ask: say("I would rather not."))
     with pytest.raises(UnparsableAnswerError):
         ready(folds=0)[0].run(examples)
+
+
+def test_replies_that_mark_nothing_of_their_answer_end_the_search(
+    ready: Ready, model_server: ModelServer, samples: Path, examples: list[LabelledItem]
+) -> None:
+    right = GoldAnswers(read(samples))
+
+    def reply(ask: ModelRequest) -> ScriptedReply:
+        quotes = "[[ ## parts ## ]]" in ask.text
+        return say_fields(parts=["Zzyzx Qwfp"]) if quotes else right(ask)
+
+    model_server.script(reply)
+    tuner, _ = ready(folds=0)
+    with pytest.raises(UnparsableAnswerError, match="20 replies in a row mark nothing that is in"):
+        tuner.run(examples)
+    assert len(model_server.requests) < 100
 
 
 def test_a_spent_budget_ends_the_search(

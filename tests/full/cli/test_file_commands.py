@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -337,3 +338,28 @@ def test_gold_labels_of_any_name_are_what_a_dataset_is_scored_against(
     done = spanlab("score", "mine", "--annotator", "offline")
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n")[2].split()[:2] == ["und", "2"]
+
+
+def test_ctrl_c_is_told(tmp_path: Path, model_server: ModelServer) -> None:
+    """With what becomes of the file that was being written."""
+    asked = say_fields(parts=["Paris"])
+    model_server.script(lambda ask: replace(asked, delay=120))
+    (tmp_path / "mine.jsonl").write_text(json.dumps({"id": "a", "answer": "Paris is old."}))
+    command = ("-m", "spanlab", "annotate", "mine.jsonl", "--detector", "ucsc-extract")
+    with subprocess.Popen(
+        [sys.executable, *command, "--model", "m", "-o", "out.jsonl"],
+        cwd=tmp_path,
+        env={**os.environ, "SPANLAB_HOME": str(tmp_path / "home")},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            wait_until(lambda: bool(model_server.requests), "a call")
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=120)
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert "out.jsonl is not written; replies of models are saved" in said
+    assert said.endswith("spanlab: stopped by Ctrl+C\n")
+    assert not (tmp_path / "out.jsonl").exists()
