@@ -144,7 +144,7 @@ def test_errors_name_keywords_and_no_options_of_the_command() -> None:
         ),
         ("--column answer=out.0 takes it", 'columns={"answer": "out.0"} takes it'),
         ("--column 'answer=a b', or x", 'columns={"answer": "a b"}, or x'),
-        ("a mapping answer=COLUMN (--column)", "a mapping answer=COLUMN (column)"),
+        ("a mapping answer=COLUMN (--column)", "a mapping answer=COLUMN (columns)"),
         ("--hallucinated-if compares one value", "hallucinated_if compares one value"),
         ("--hallucinated-if none reads none", 'hallucinated_if="none" reads none'),
         ("3 records are wrong; --skip-bad leaves them out", "3 records are wrong"),

@@ -32,9 +32,9 @@ def _keyword(said: re.Match[str]) -> str:
     if said["command"]:
         return said["command"]
     name, value = said["name"].replace("-", "_"), (said["value"] or "").strip("'")
-    if name == "column" and value:
+    if name == "column":
         field, _, column = value.partition("=")
-        return f'columns={{"{field}": "{column}"}}'
+        return f'columns={{"{field}": "{column}"}}' if value else "columns"
     return f'{name}="{value}"' if value else name
 
 
