@@ -205,12 +205,18 @@ def add_evidence(
     Raises:
         NotFoundError: there is no such dataset or item.
         UsageError: there is neither an address nor a text, the text is too long, the item has all
-            the evidence that it may have, or the reviewer has a test to pass before.
+            the evidence that it may have, the reviewer has a test to pass before, or others would
+            tell check items by what a reviewer adds.
         PageError: the address is refused, or the page cannot be read.
         StoreError: the database refuses.
     """
     if reviewer is not None:
         check_may_write(store, dataset, reviewer, item_id)
+        if store.settings(dataset).known is not None:
+            raise UsageError(
+                "reviewers add no evidence to a dataset with check items: others would see it, and "
+                "tell check items by it. Ask its lead, who can add it on the page Adjudicate"
+            )
     item = store.record(dataset, item_id).item
     if len(item.passages) >= _MOST_PASSAGES:
         raise UsageError(f"this item has {len(item.passages)} passages: that is as many as it may")

@@ -17,6 +17,7 @@ from spanlab.base.errors import UsageError
 from spanlab.base.settings import Settings
 from spanlab.oplog.operations import FinishItem, SentOperation, SetStatus
 from spanlab.review import queue as review
+from spanlab.review.writes import AddedEvidence, add_evidence
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -233,6 +234,16 @@ def test_gold_labels_that_go_and_come_back_tell_nobody_which_are_check_items(sto
     assert _checks(store) == given
     store.save_annotations("d", [(f"{n:02}", _GOLD) for n in range(0, 60, 4)])
     assert (_listed(store), _checks(store)) == (before, given)
+
+
+def test_no_reviewer_adds_evidence_by_which_others_would_tell_check_items(store: Store) -> None:
+    """Where one person has each item, what somebody else has added to would be a check item."""
+    _set(store, overlap=1, assigned_to=("Ada", "Ben"))
+    for item in _listed(store, "Ben"):
+        with pytest.raises(UsageError, match="add no evidence"):
+            add_evidence(store, "d", item, AddedEvidence(text="It is so."), reviewer="Ben")
+    assert not any(record.item.passages for record in store.records("d"))
+    assert add_evidence(store, "d", "00", AddedEvidence(text="It is so."))  # who adjudicates
 
 
 def test_a_merged_list_brings_no_check_items_that_nobody_has_begun(store: Store) -> None:

@@ -203,6 +203,7 @@ def mount_editor(
         "label_required": settings.label_required,
         "undecided": settings.undecided.value,
         "tour": has_page("tour"),
+        "adds_evidence": adjudicating or settings.known is None,
         "asked": settings.model_dump(
             include={"attributes", "questions", "unanswered"}, mode="json"
         ),

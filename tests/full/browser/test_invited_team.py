@@ -147,6 +147,8 @@ def _pass_the_test(page: Page, look: Look = lambda: None) -> None:
     page.get_by_text(f"0 of {TEST} items decided").wait_for()
     for _ in range(TEST):
         _wait_for_item(page)
+        # Others would tell check items by it.
+        expect(page.locator("button[title='Add evidence']")).to_have_attribute("hidden", "")
         look()
         _decide(page, "a", "You can start")
     page.get_by_text("You can start").wait_for()

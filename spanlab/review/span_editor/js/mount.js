@@ -30,6 +30,7 @@ export default function mount(component) {
     editor.view.guidelines.take(data.guidelines);
     editor.view.hints.take(data.tour);
     editor.finishing.rule = data.undecided;
+    editor.view.evidence.form.opener.hidden = !data.adds_evidence; // others would tell check items by it
     editor.view.theme(parentElement);
     return () => {
         mounted.delete(parentElement);
