@@ -550,7 +550,7 @@ def _chosen(found: Sequence[VerdictColumn]) -> list[VerdictColumn]:
         groups.setdefault(group, []).append(column)
     for criterion, of_one in groups.items():
         columns = [one for one in of_one if criterion or are_verdicts(one.values)]
-        columns = [one for one in columns if _ASPECTS.isdisjoint(one.owner)]
+        columns = [one for one in columns if (_ASPECTS | _QUALITIES).isdisjoint(one.owner)]
         chosen = columns if len(columns) > 1 else [one for one in columns if one.has_known_owner]
         if chosen:
             by_judge = {column.judge.annotator: column for column in reversed(chosen)}
