@@ -248,7 +248,7 @@ def save_findings(database: Database, name: str, findings: Iterable[FoundAnnotat
     Raises:
         NotFoundError: no such dataset or item.
         InputError: an annotation quotes what its item does not have there, or the item was replaced
-            by one with another answer, question or passages.
+            by one with another answer, question or process.
         StoreError: it would overwrite a person's reviewed annotation, or its annotator is of
             another kind here. Earlier batches stay written.
     """
@@ -274,8 +274,8 @@ def _grow(
         position, stored_item = stored[item_id]
         if not is_same_case(stored_item, finding.item):
             raise InputError(
-                f"item {item_id!r} is no longer what was judged: its answer, question or passages "
-                "were replaced meanwhile"
+                f"item {item_id!r} has another answer, question or process now than the one that "
+                "was judged"
             )
         item, moved = merged(stored_item, finding.item)
         if item is not stored_item:

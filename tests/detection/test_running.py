@@ -190,10 +190,13 @@ def test_a_dataset_with_labels_of_its_own_gets_none_of_the_usual(
 ) -> None:
     if own is not None:
         store.change_settings("d", lambda now: now.model_copy(update={"labels": own}))
-    run(store, detector("offline"), positions=[0])
-    annotation = store.record("d", "i0").by("offline")
+    tall = Passage(text="The tower is 58 metres tall.")
+    item = Item(id="tall", lang="en", answer="The tower is 85 metres tall.", passages=(tall,))
+    store.import_records("d", [Record(item=item)])
+    run(store, detector("offline"), positions=[40])
+    annotation = store.record("d", "tall").by("offline")
     assert annotation is not None
-    assert {span.label for span in annotation.spans if "0" in span.text} == {stored}
+    assert {span.label for span in annotation.spans if "85" in span.text} == {stored}
 
 
 @pytest.mark.parametrize("replaced", [False, True], ids=["deleted", "replaced"])

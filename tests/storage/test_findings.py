@@ -20,6 +20,8 @@ from spanlab.schema import (
     Evidence,
     Item,
     Passage,
+    Process,
+    ProcessNode,
     QueryStep,
     Record,
     Retrieval,
@@ -32,6 +34,12 @@ from spanlab.storage import Store
 ANSWER = "The tower was built in 1887 and is 330 metres tall."
 GIVEN = Passage(text="Work began on 28 January 1887.")
 WEB = Passage(text="It is 312 metres high.", url="https://a.example/height")
+LATER = Process(
+    nodes=(
+        ProcessNode(id="found", text="found"),
+        ProcessNode(id="a", text="said", sources=("found",)),
+    )
+)
 CORPUS = Passage(text="The tower is 330 metres tall.", title="Tower")
 MakeRecord = Callable[..., Record]
 
@@ -198,8 +206,7 @@ def test_what_does_not_fit_is_refused(
     [
         pytest.param({"answer": "The tower was built in 1888."}, id="answer"),
         pytest.param({"question": "When was it built?"}, id="question"),
-        pytest.param({"passages": (GIVEN, CORPUS)}, id="more"),
-        pytest.param({"passages": ()}, id="fewer"),
+        pytest.param({"passages": (GIVEN, CORPUS), "process": LATER}, id="later-spans"),
     ],
 )
 def test_what_was_judged_before_its_item_was_replaced_is_refused(
@@ -210,7 +217,7 @@ def test_what_was_judged_before_its_item_was_replaced_is_refused(
     replaced = item.model_copy(update=now)
     assert store.revise_item("d", "a", replaced) == 0
     judged = Annotation(annotator="det", kind=AnnotatorKind.DETECTOR)
-    with pytest.raises(InputError, match="'a' is no longer what was judged"):
+    with pytest.raises(InputError, match="'a' has another answer, question or process"):
         store.save_findings("d", [Found(joined(item, asked("web", "q"), [WEB]), (judged,))])
     assert store.record("d", "a") == Record(item=replaced)
     found = joined(replaced, asked("web", "q"), [WEB, GIVEN])
