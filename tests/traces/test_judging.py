@@ -66,10 +66,17 @@ JUDGING: dict[str, tuple[str, str, dict[str, str]]] = {
         {},
     ),
     "German": (f"Ist das höflich? Antworte mit ja oder nein.\n{ANSWER}", "nein", {}),
-    "Japanese": (f"丁寧ですか?はい、いいえで答えてください。\n{ANSWER}", "はい。", {}),
+    "Japanese": (f"丁寧ですか?はいかいいえで答えてください。\n{ANSWER}", "はい。", {}),
     "Thai": (f"คำตอบนี้สุภาพหรือไม่ ตอบ ใช่ หรือ ไม่ใช่: {ANSWER}", "ใช่", {}),
     "Korean": (f"공손합니까? 예 또는 아니오로 답하세요. {ANSWER}", "예", {}),
     "a number within a scale": (f"How kind is this, from 1 to 5?\n{ANSWER}", "4", {}),
+    "the highest number": (f"How kind is this, from 1 to 5?\n{ANSWER}", "5", {}),
+    "a number with a comma": (f"Wie höflich, von 0 bis 1?\n{ANSWER}", "0,8", {}),
+    "a word that the answer has": (
+        f"{POLITE}\n\nYes. {ANSWER}",
+        "yes",
+        {"first": f"Yes. {ANSWER}"},
+    ),
     "a number of several": (
         f"Question: {QUESTION}\nAnswer: {ANSWER}\nHow helpful, out of 10?",
         "8/10",
@@ -77,6 +84,11 @@ JUDGING: dict[str, tuple[str, str, dict[str, str]]] = {
     ),
     "a label": (f"Label as SAFE or UNSAFE: {ANSWER}", "SAFE", {}),
     "an object": (f"Return JSON. {ANSWER}", f'{{"polite": true, "reason": "{LONG}"}}', {}),
+    "an object beside the question": (
+        f"Question: {QUESTION}\nAnswer: {ANSWER}\nReturn JSON.",
+        '{"polite": true}',
+        {},
+    ),
     "an object in a fence": (f"Return JSON. {ANSWER}", '```json\n{"tone": 0.4}\n```', {}),
     "a critic that is sent the answer": (ANSWER, "APPROVE", {"system": "APPROVE or REJECT it."}),
 }
@@ -88,6 +100,13 @@ GOING_ON: dict[str, tuple[str, str, dict[str, str]]] = {
         {},
     ),
     "a shorter one": (f"Shorten this for '{QUESTION}': {ANSWER}", "In 1889.", {"query": QUESTION}),
+    "a word, of which the task says more": (f"Name the tower: {ANSWER}", "Tower, of Paris.", {}),
+    "a part of a word of the task": (f"О ком закон? {ANSWER}", "он", {}),
+    "a sentence of the task": (
+        f"Say 'it is as old as it is' or its age. {ANSWER}",
+        "it is as old as it is",
+        {},
+    ),
     "a translation": (f"Translate: {ANSWER}", "Der Turm wurde 1889 eröffnet.", {}),
     "an object with an answer": (
         f"As JSON with answer and confidence: {ANSWER}",
@@ -134,7 +153,7 @@ GOING_ON: dict[str, tuple[str, str, dict[str, str]]] = {
 @pytest.mark.parametrize("case", JUDGING)
 def test_a_verdict_on_the_answer_is_not_the_answer(case: str) -> None:
     asks, reply, more = JUDGING[case]
-    assert answers(pipeline(asks, reply, **more)) == [(QUESTION, ANSWER)]
+    assert answers(pipeline(asks, reply, **more)) == [(QUESTION, more.get("first", ANSWER))]
 
 
 @pytest.mark.parametrize("case", GOING_ON)
@@ -147,6 +166,18 @@ def test_a_verdict_that_the_run_gives_back_is_its_answer() -> None:
     root, *calls = pipeline(f"{POLITE}\n\n{ANSWER}", "yes")
     root["attributes"]["output.value"] = "yes"
     assert [answer for _, answer in answers([root, *calls])] == ["yes"]
+
+
+def test_of_an_answer_that_was_said_twice_the_last_is_judged() -> None:
+    spans = pipeline(f"{POLITE}\n\n{ANSWER}", "yes")
+    again = call("chat0", "run", (2, 3), ("user", f"Question: {QUESTION}"), wrote=ANSWER)
+    assert answers([*spans[:2], again, *spans[2:]]) == [(QUESTION, ANSWER)]
+
+
+def test_no_call_judges_what_is_said_while_it_runs() -> None:
+    *spans, _ = pipeline("", "")
+    beside = call("chat2", "run", (3, 6), ("user", f"{POLITE}\n\n{ANSWER}"), wrote="yes")
+    assert [answer for _, answer in answers([*spans, beside])] == [ANSWER, "yes"]
 
 
 def test_what_several_notes_say_of_a_question_is_the_answer() -> None:
