@@ -5,11 +5,13 @@ The rule is in ``storage/sight.py``; ``test_blind.py`` looks at what reaches a b
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
 import pytest
 
+from spanlab.oplog.operations import FinishItem, SentOperation, SetStatus
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -21,7 +23,10 @@ from spanlab.schema import (
     Record,
     Status,
 )
+from spanlab.storage import Store
 from spanlab.storage.sight import EVERYTHING, Sight
+from spanlab.worklists import drawing
+from spanlab.worklists.sight import n_undecided, sight_of
 
 ADA: Final = Sight("Ada", blind=True)
 ADA_AFTERWARDS: Final = Sight("Ada", blind=True, shown_when_done=True, names_shown=True)
@@ -107,3 +112,63 @@ def test_a_summary_tells_of_others_only_where_their_names_are_shown(*, names_sho
 def test_a_reviewer_knows_of_nobody_else_how_far_they_are() -> None:
     assert [ADA.concerns(name) for name in ("Ada", "Ben")] == [True, False]
     assert EVERYTHING.concerns("Ben")
+
+
+def _reviewed(store: Store, **settings: object) -> None:
+    """Store three items, of which Ada has finished, skipped and not begun one each."""
+    statuses = {"a": Status.DONE, "b": Status.SKIPPED, "c": Status.NOT_ANNOTATED}
+    records = [
+        Record(
+            item=Item(id=name, answer="one two"),
+            annotations=(
+                Annotation(annotator="Ada", kind=PERSON, status=status),
+                Annotation(annotator="Ben", kind=PERSON),
+                Annotation(annotator="d1", kind=DETECTOR),
+            ),
+        )
+        for name, status in statuses.items()
+    ]
+    store.import_records("d", records)
+    store.change_settings("d", lambda now: now.model_copy(update=settings))
+
+
+def _finish(store: Store, *items: str, name: str = "Ada") -> None:
+    for item in items:
+        store.apply("d", item, name, [SentOperation(f"{name} {item}", 1, 0, FinishItem())])
+
+
+@pytest.mark.parametrize("shown", [False, True])
+def test_who_reviews_a_blind_dataset_sees_others_when_all_of_theirs_are_finished(
+    store: Store, *, shown: bool
+) -> None:
+    _reviewed(store, always_blind=True, shown_when_done=shown)
+    own = Sight("Ada", blind=True, shown_when_done=shown, names_shown=shown)
+    assert sight_of(store, "d", "Ada") == own
+    assert sight_of(store, "d", "Ben") == EVERYTHING
+    assert sight_of(store, "d", "Cleo") == EVERYTHING  # who leads it, and reviews nothing
+    for nobody in ("", "d1"):
+        assert sight_of(store, "d", nobody) == replace(own, name="")
+    _finish(store, "c")
+    assert sight_of(store, "d", "Ada") == own  # what is skipped can be taken up again
+    _finish(store, "b")
+    assert sight_of(store, "d", "Ada") == EVERYTHING
+
+
+def test_where_reviewers_have_the_choice_they_see_everything_elsewhere(store: Store) -> None:
+    _reviewed(store)
+    assert sight_of(store, "d", "Ada") == EVERYTHING
+    assert n_undecided(store, "d", "Ada") == 2
+    assert n_undecided(store, "d", "Ben") == 0
+    assert n_undecided(store, "d", "Cleo") == 3
+
+
+def test_who_has_a_part_of_a_plan_is_blind_before_they_begin(store: Store) -> None:
+    _reviewed(store, overlap=2, assigned_to=("Ben", "Dan"))
+    assert sight_of(store, "d", "Dan") == Sight("Dan", blind=True)
+    assert n_undecided(store, "d", "Dan") == 3
+    assert n_undecided(store, "d", "Zoe") == 0  # who is given nothing
+    drawing.draw(store, "d", "Dan")
+    skipped = SentOperation("Dan b", 1, 0, SetStatus(status=Status.SKIPPED))
+    store.apply("d", "b", "Dan", [skipped])
+    _finish(store, "a", name="Dan")
+    assert n_undecided(store, "d", "Dan") == 2
