@@ -50,6 +50,7 @@ _OPTIONS: Mapping[str, object] = {
     "client.showErrorDetails": "none",
     "client.allowedOrigins": [],  # no page of another site may frame the app and steer it
     "logger.level": "warning",
+    "logger.enableRich": False,  # colours and frames around a traceback, past the logs
     "logger.hideWelcomeMessage": True,  # it looks up the machine's address on the internet
     "runner.postScriptGC": False,  # a collection after every key would hold up the next
     # Else a run begins while the one before it still ends, which takes away what was pressed.

@@ -104,10 +104,13 @@ def become_server(
 
     Raises:
         InputError: the wanted port is taken.
-        UsageError: other machines would reach it, and nobody said under which names.
+        UsageError: a setting is wrong, or other machines would reach it, and nobody said under
+            which names.
     """
     from spanlab.formats.server_files import LOOPBACK, allowed_hosts
+    from spanlab.people.logins import has_provider
 
+    has_provider()  # or says what its settings lack
     if host not in LOOPBACK and allowed_hosts() == LOOPBACK:
         raise UsageError(
             f"the app would listen on {host}: SPANLAB_ALLOWED_HOSTS names the hosts that it "

@@ -87,7 +87,7 @@ def ask_to_log_in(actor: Actor) -> None:
         else:
             st.info(
                 f"You are logged in as {actor.name}. You have no role yet. Ask a lead for one; "
-                "they need your e-mail address or this ID:",
+                "they need this ID, or an e-mail address that your login provider has verified:",
                 icon=":material/person_off:",
             )
             st.code(actor.subject, language=None)

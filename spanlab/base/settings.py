@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Self, TypeVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -27,6 +29,19 @@ def _names(value: object) -> object:
     if not isinstance(value, str):
         return value
     return frozenset(filter(None, map(str.strip, value.lower().split(","))))
+
+
+def _hosts(value: object) -> object:
+    names = _names(value)
+    if isinstance(names, frozenset) and any("/" in name for name in names):
+        raise ValueError("an address, and no name")
+    return names
+
+
+def _root_address(value: str | None) -> str | None:
+    if value and not re.fullmatch(r"https?://[^/\s?#]+/?", value):
+        raise ValueError("not the address of a server")
+    return value
 
 
 def _listed(value: object) -> object:
@@ -134,7 +149,7 @@ class Settings(EnvironmentVariables):
         title="a directory",
         description="The registry of tuned prompts.",
     )
-    allowed_hosts: Annotated[frozenset[str], BeforeValidator(_names)] = Field(
+    allowed_hosts: Annotated[frozenset[str], BeforeValidator(_hosts)] = Field(
         frozenset(),
         title="names with commas between",
         description="Under which other machines reach the app, beside this machine's own.",
@@ -144,7 +159,7 @@ class Settings(EnvironmentVariables):
         title="a directory",
         description="Folder whose files may be imported.",
     )
-    url: str | None = Field(
+    url: Annotated[str | None, AfterValidator(_root_address)] = Field(
         None,
         title="an address such as https://spanlab.example.org",
         description="Where people reach the app, if they log in.",

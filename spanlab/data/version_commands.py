@@ -117,8 +117,8 @@ def backup(
     """Write all datasets, reviews, tuned prompts, tools.json and the memory into one file.
 
     People may go on working meanwhile: the file holds one moment. Roles, invitations and the log of
-    access are in it. Keys, jobs and the reply cache are not. It is read back and compared by
-    SHA-256 before it appears.
+    access are in it. Keys, links to reports, reserved items, the bin, jobs and the reply cache are
+    not. It is read back and compared by SHA-256 before it appears.
 
     \b
     spanlab backup spanlab.zip
@@ -128,7 +128,10 @@ def backup(
     manifest = back_up(file)
     programs = counted(manifest.n_programs, "file") + " of tuned prompts"
     typer.echo(f"{file}: the database and {programs}, {file.stat().st_size:,} bytes", err=True)
-    typer.echo("not in it: keys, jobs and the reply cache", err=True)
+    typer.echo(
+        "not in it: keys, links to reports, reserved items, the bin, jobs and the reply cache",
+        err=True,
+    )
 
 
 def restore(

@@ -51,7 +51,7 @@ def seen_summary(summary: DatasetSummary) -> DatasetSummary:
         return summary
     look = seen_by(store(), summary.name, ask_reviewer(summary))
     if not look.sight(summary.name).blind:
-        st.caption("You see everyone's marks because you have no items left to review here.")
+        st.caption("You see everyone's marks: you have no items to review here, or none left.")
         return summary
     exception = ", and others on items that you have finished" * summary.settings.shown_when_done
     st.caption(

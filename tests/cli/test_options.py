@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import typer
+from cli_fixtures import Run
 from guide_parts import variables, variables_of_roles
 from pydantic import BaseModel, HttpUrl
 
@@ -136,7 +137,7 @@ def test_every_variable_of_the_settings_is_read(
     assert getattr(Settings.read(), field) == unset
     if field == "webhooks":
         monkeypatch.setenv("SPANLAB_WEBHOOK_SECRET", "a-secret-of-programs")
-    words = {"webhooks": "http://7", "invite": "yes", "oidc_scope": "openid 7"}
+    words = {"webhooks": "http://7", "url": "http://7", "invite": "yes", "oidc_scope": "openid 7"}
     said = words.get(field, "7")
     monkeypatch.setenv(variable, said)
     told = (HttpUrl("http://7"),)
@@ -165,3 +166,20 @@ def test_a_variable_that_cannot_be_says_what_would_be_right(
     monkeypatch.setenv("SPANLAB_RECORD_LIMIT", limit)
     with pytest.raises(UsageError, match=f"RECORD_LIMIT={limit}: it is a number of MiB, 1 or more"):
         Settings.read()
+
+
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        ({"SPANLAB_OIDC_ISSUER": "https://a.example"}, "a login needs SPANLAB_OIDC_CLIENT_ID"),
+        ({"SPANLAB_URL": "spans.example.org"}, "an address such as https://spanlab.example.org"),
+        ({"SPANLAB_URL": "https://a.example/spanlab"}, "SPANLAB_URL"),
+        ({"SPANLAB_ALLOWED_HOSTS": "https://a.example/"}, "SPANLAB_ALLOWED_HOSTS"),
+    ],
+)
+def test_no_server_starts_on_settings_that_are_wrong(
+    spanlab: Run, variables: dict[str, str], told: str
+) -> None:
+    done = spanlab("serve", **variables)
+    assert done.returncode == 2
+    assert told in done.stderr
