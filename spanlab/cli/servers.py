@@ -149,10 +149,23 @@ def log_json() -> None:
     take_over_logs()
 
 
+_WRITERS = {"streamlit", "uvicorn", "dbos"}  # libraries that write their logs themselves
+
+
+class _TakenOver(logging.Logger):
+    """A logger that is made later, which such a library gives a handler of its own."""
+
+    def callHandlers(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+        """Hand a record to the handlers of all logs."""
+        is_writer = self.name.partition(".")[0] in _WRITERS
+        (logging.root.callHandlers if is_writer else super().callHandlers)(record)
+
+
 def take_over_logs() -> None:
     """Have libraries that write their logs themselves leave it to ``log_json``."""
+    logging.setLoggerClass(_TakenOver)
     for name in list(logging.root.manager.loggerDict):
-        if name.partition(".")[0] in {"streamlit", "uvicorn", "dbos"}:
+        if name.partition(".")[0] in _WRITERS:
             logger = logging.getLogger(name)
             logger.handlers.clear()
             logger.propagate = True

@@ -390,3 +390,26 @@ def test_what_libraries_log_in_the_app_has_no_key(
     assert "GET /?key=[key]" in caplog.text
     assert "sk-a-key" not in caplog.text
     assert len(caplog.records) <= 200, "of two minutes, should one end meanwhile"
+
+
+def test_what_breaks_a_page_is_in_the_log_as_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import streamlit\n"
+        "def navigation(*args, **changes):\n"
+        "    raise RuntimeError('an odd page')\n"
+        "streamlit.navigation = navigation\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    port = free_port()
+    with running(spanlab("serve", "--port", str(port), "--log-json"), tmp_path) as server:
+        for _ in range(600):
+            with suppress(OSError):
+                assert status(port, HERE, None) == 200
+                break
+            time.sleep(0.2)
+        list(messages(port))
+        server.stop()
+    told = [json.loads(line) for line in server.lines]
+    assert any("an odd page" in str(each) for each in told), told
