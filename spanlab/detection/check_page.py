@@ -41,7 +41,7 @@ from spanlab.ui.messages import awaited, errors_shown
 _ANSWER, _QUESTION, _PASSAGES = map(kept, ("check.answer", "check.question", "check.passages"))
 _CHECKED: Final = "spanlab.check.result"  # with what was in the boxes
 _KEPT: Final = "spanlab.check.kept"  # the dataset and the item that the result is kept as
-_WANTED: Final = "spanlab.check.wanted"  # until it is done
+_WANTED: Final = "spanlab.check.wanted"  # until it is done; what was in the boxes once it is begun
 _FILES: Final = "spanlab.check.files"
 _DATASET: Final = "checked"
 _QUOTES: Final = 2  # of the evidence for a mark
@@ -95,7 +95,10 @@ def page() -> None:
             key=_FILES,
         )
     boxes = (detector, answer, question, typed, *(file.file_id for file in files))
-    result = None if st.session_state.get(_WANTED) else st.session_state.get(_CHECKED)
+    wanted = st.session_state.get(_WANTED)
+    if is_back and isinstance(wanted, tuple) and wanted[4:]:
+        wanted = st.session_state[_WANTED] = False  # it was begun with files, which are gone
+    result = None if wanted else st.session_state.get(_CHECKED)
     if result and is_back:
         result = st.session_state[_CHECKED] = (result[0][:4], result[1])
     fill = st.session_state.update
@@ -112,11 +115,12 @@ def page() -> None:
         st.button("Fill in an example", type="tertiary", on_click=fill, args=(_EXAMPLE,))
     filled = {"detectors": (detector,)} | _ask_model(detector)
     # What is typed meanwhile ends this run: the next one checks what is there then.
-    if st.session_state.get(_WANTED):
+    if wanted:
         st.session_state.pop(_CHECKED, None)
         with errors_shown("Nothing was checked."):
             uploaded = (file_passage(file.name, file.getvalue()) for file in files)
             item = answer_item(answer, [*typed_passages(typed), *uploaded], question)
+            st.session_state[_WANTED] = boxes
             work = partial(check_answer, item, RunOptions.checked(filled), actor=store().actor)
             checked = awaited("Checking …", work, (boxes, filled))
             result = st.session_state[_CHECKED] = (boxes, checked)

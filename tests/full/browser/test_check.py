@@ -85,9 +85,11 @@ def test_an_empty_app_judges_an_answer_in_seconds_and_review_goes_on_with_it(
     here.wait_for()
 
 
+@pytest.mark.parametrize("has_file", [False, True])
 def test_whoever_leaves_the_page_waits_for_no_model_and_finds_its_answer_later(
-    tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch, *, has_file: bool
 ) -> None:
+    """With a file, which the page loses, nothing is judged without it."""
     answers = Event()
 
     def answer_late(_: object) -> ScriptedReply:
@@ -104,15 +106,25 @@ def test_whoever_leaves_the_page_waits_for_no_model_and_finds_its_answer_later(
         page.goto(server.url(answer=ANSWER, passage=PASSAGE))
         page.get_by_text("With a model", exact=True).click()
         page.get_by_text("Price per million tokens").wait_for()
+        if has_file:
+            file = tmp_path / "a.txt"
+            file.write_text(PASSAGE)
+            page.locator("input[type=file]").set_input_files(file)
+            page.get_by_text("a.txt").wait_for()
         idle(page)
         page.get_by_role("button", name="Check").click()
         page.get_by_text("Checking …").wait_for()
         page.get_by_role("link", name="Datasets", exact=True).click()
         expect(page.locator("h1")).to_have_text("Datasets", timeout=PATIENCE)
         page.get_by_role("link", name="Check", exact=True).click()
-        page.get_by_text("Checking …").wait_for()
-        answers.set()
-        page.get_by_role("button", name="Keep and review").wait_for()
+        if has_file:
+            page.get_by_role("textbox", name="Answer").wait_for()
+            idle(page)
+            expect(page.get_by_text("Checking …")).to_have_count(0)
+        else:
+            page.get_by_text("Checking …").wait_for()
+            answers.set()
+            page.get_by_role("button", name="Keep and review").wait_for()
         assert len(model.fingerprints()) == 1
 
 
