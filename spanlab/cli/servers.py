@@ -156,9 +156,11 @@ class _TakenOver(logging.Logger):
     """A logger that is made later, which such a library gives a handler of its own."""
 
     def callHandlers(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
-        """Hand a record to the handlers of all logs."""
-        is_writer = self.name.partition(".")[0] in _WRITERS
-        (logging.root.callHandlers if is_writer else super().callHandlers)(record)
+        """Hand a record to the handlers of all logs, from warnings on."""
+        if self.name.partition(".")[0] not in _WRITERS:
+            super().callHandlers(record)
+        elif record.levelno >= logging.WARNING:
+            logging.root.callHandlers(record)
 
 
 def take_over_logs() -> None:

@@ -15,13 +15,13 @@ or goes alone.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from hashlib import sha256
 from math import ceil
+from secrets import token_hex
 from typing import NamedTuple
 
 from sqlalchemy import Connection, Select, delete, func, select, update
@@ -383,7 +383,7 @@ def _begin(connection: Connection, dataset: DatasetRow, reviewer: str) -> tuple[
         How many items came before check items did, None before it is drawn; its secret.
     """
     row = {"dataset_id": dataset.id, "reviewer": reviewer, "basis": ""}
-    row |= {"secret": secrets.token_hex(16)}
+    row |= {"secret": token_hex(16)}
     connection.execute(insert_new(connection, queues), row)
     own = _select_list(dataset, reviewer).with_for_update()
     n_before, secret = connection.execute(own).one()

@@ -1,4 +1,7 @@
-"""A database of its own for each test: a copy of one file, which is cheaper than making tables."""
+"""A database of its own for each test: a copy of one file, which is cheaper than making tables.
+
+Chance is the same in every run: what a list is drawn by is known.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,15 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from hashlib import sha256
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from spanlab.base.settings import Settings
 from spanlab.storage import Store
+from spanlab.worklists import drawing
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +29,15 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return path
+
+
+@pytest.fixture(autouse=True)
+def _known_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let lists be drawn alike in every run, by a secret of its own each."""
+    numbers = count()
+    monkeypatch.setattr(
+        drawing, "token_hex", lambda size: sha256(b"%d" % next(numbers)).hexdigest()[: 2 * size]
+    )
 
 
 @pytest.fixture

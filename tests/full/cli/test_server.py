@@ -412,4 +412,5 @@ def test_what_breaks_a_page_is_in_the_log_as_json(
         list(messages(port))
         server.stop()
     told = [json.loads(line) for line in server.lines]
+    assert told[0]["message"].startswith(READY)
     assert any("an odd page" in str(each) for each in told), told
