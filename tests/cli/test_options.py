@@ -178,8 +178,9 @@ def test_a_variable_that_cannot_be_says_what_would_be_right(
     ],
 )
 def test_no_server_starts_on_settings_that_are_wrong(
-    spanlab: Run, variables: dict[str, str], told: str
+    spanlab: Run, variables: dict[str, str], told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("os.execv", lambda *_: pytest.fail("this process became the server"))
     done = spanlab("serve", **variables)
     assert done.returncode == 2
     assert told in done.stderr
