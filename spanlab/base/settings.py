@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Self, TypeVar
 
@@ -50,6 +51,7 @@ def _listed(value: object) -> object:
 
 _SECRET: Final = 16  # characters
 _SHOWN: Final = 40  # characters of a wrong value
+_NEAR: Final = 0.78  # DATABASE and DATABASE_URL are .80, SEARXNG_URL and SEARCH_URL .76
 
 
 @dataclass(frozen=True)
@@ -381,6 +383,23 @@ class WebSearchSettings(EnvironmentVariables):
         title="US dollars per million tokens: input, cached input, output",
         description="The price of the model that searches.",
     )
+
+
+def misspelt(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
+    """Yield what to say of variables that are nearly, but not quite, named as one of ours."""
+    kinds: tuple[type[EnvironmentVariables], ...] = (Settings, ModelSettings, WebSearchSettings)
+    known = [
+        (kind.variable(name), kind.per_role(name)) for kind in kinds for name in kind.model_fields
+    ]
+    prefix = EnvironmentVariables.prefix
+    for given in sorted(name for name in environ if name.startswith(prefix)):
+        if any(
+            given == name or (of_role and given.startswith(f"{name}_")) for name, of_role in known
+        ):
+            continue
+        rests = [name.removeprefix(prefix) for name, _ in known]
+        for near in get_close_matches(given.removeprefix(prefix), rests, 1, _NEAR):
+            yield f"{given} is not read; {prefix}{near} is"
 
 
 LARGEST: Final = 4_000_000  # bytes; a program of sixteen demonstrations with long passages: a tenth

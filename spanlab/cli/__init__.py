@@ -28,6 +28,7 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     bound_logs()
     _tell_of_deprecations()
+    _tell_of_misspelt_variables()
     try:
         _run()
     except UsageError as error:
@@ -56,6 +57,14 @@ def _tell_of_deprecations() -> None:
 
     warnings.showwarning = tell_warning
     warnings.simplefilter("once", DeprecatedWarning)
+
+
+def _tell_of_misspelt_variables() -> None:
+    if any(name.startswith("SPANLAB_") for name in os.environ):  # else nothing is imported for it
+        from spanlab.base.settings import misspelt
+
+        for remark in misspelt():
+            _say(remark, 0)
 
 
 def _run() -> None:

@@ -13,6 +13,7 @@ from spanlab.base.errors import StoreError
 from spanlab.detection.ensemble import Ensemble
 from spanlab.detection.request import RunRequest, ensemble_of
 from spanlab.detection.run import DatasetRun, ItemBatch
+from spanlab.detection.setup import takes_over
 from spanlab.jobs import worker
 from spanlab.jobs.rate_limiter import JobCalls, SharedBudget, stop_reason
 from spanlab.jobs.views import JobState, PartState
@@ -123,6 +124,8 @@ async def work_on(
 async def _set_up(job_id: str, request: RunRequest) -> JobResources:
     me = worker.current()
     calls = JobCalls(me, job_id, request)
+    for remark in await asyncio.to_thread(list, takes_over(me.store, request, me.settings)):
+        await asyncio.to_thread(me.jobs.note, job_id, remark)
     reserve = None
     if request.budget is not None:
         parts = await asyncio.to_thread(me.jobs.parts, job_id)

@@ -120,6 +120,16 @@ def note_setups(store: Store, request: RunRequest, settings: Settings) -> None:
     store.change_settings(request.dataset, add_setups)
 
 
+def takes_over(store: Store, request: RunRequest, settings: Settings) -> Iterator[str]:
+    """Keep the settings of a run that another version began, too; yield what to say of that."""
+    setups = summary_of(store, request.dataset).settings.setups
+    ours = {setup.annotator for setup in setups if setup.version == version("spanlab")}
+    if not ours.issuperset(request.annotators):
+        rest = request.model_copy(update={"again": False})  # what it did before the upgrade stays
+        yield from earlier_versions(store, rest)
+        note_setups(store, rest, settings)
+
+
 def earlier_versions(store: Store, request: RunRequest) -> Iterator[str]:
     """Yield what to say of finished items that other versions of spanlab have annotated."""
     setups = summary_of(store, request.dataset).settings.setups

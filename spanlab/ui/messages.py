@@ -67,7 +67,7 @@ def awaited(text: str, work: Callable[[], T], about: object = None) -> T:
 def _do(work: Callable[[], T], done: Future[T]) -> None:
     try:
         done.set_result(work())
-    except Exception as error:  # noqa: BLE001 - who waits for it gets it
+    except BaseException as error:  # noqa: BLE001 - who waits for it gets it, a panic of Rust, too
         done.set_exception(error)
 
 

@@ -6,6 +6,7 @@ import gzip
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 
 from paid import again_after_kills, killed, signed
@@ -25,6 +26,7 @@ from spanlab.base.settings import Settings
 from spanlab.jobs import Jobs, JobState, job_store
 from spanlab.schema import Status
 from spanlab.storage import Store
+from spanlab.storage.datasets import summary_of
 from spanlab.testing import ModelServer, say
 
 Start = Callable[..., Process]
@@ -124,3 +126,8 @@ def test_a_job_that_1_0_0_stored_is_resumed_where_it_was_paused(
     assert (done.state, done.progress.done, done.progress.failed) == (JobState.DONE, 80, 0)
     assert states(settings, "offline") == {Status.DONE: 80}
     assert before.items() <= offline_annotations(settings).items()
+    with Store.open(settings) as store:
+        setups = summary_of(store, "d").settings.setups
+    assert [setup.version for setup in setups] == ["1.0.0", version("spanlab")]
+    said = "24 items that offline has finished: annotated by spanlab 1.0.0, and stay so"
+    assert sum(said in line.text for line in done.log) == 1
