@@ -61,16 +61,13 @@ def vote_dataset(  # noqa: PLR0913 - all choices of a vote, by name
         raise UsageError(f"the vote {name!r} cannot be one of its own voters; give it another name")
     summary = summary_of(store, dataset)
     check_annotators(summary, names)
-    weights = None
+    weights, remarks = None, list(looks_in_words(store, summary, names))
     if weighted:
         known = [gold for gold in summary.names_of(AnnotatorKind.GOLD) if gold not in names]
         ratings = rate_raters(store.records(dataset, annotators=[*names, *known]), names)
-        weights = ratings.weights
-        if on_remark is not None:
-            for remark in ratings.remarks:
-                on_remark(remark)
-    for remark in looks_in_words(store, summary, names):
-        if on_remark is not None:
+        weights, remarks = ratings.weights, [*ratings.remarks, *remarks]
+    if on_remark is not None:
+        for remark in remarks:
             on_remark(remark)
     votes: list[tuple[str, str]] = []  # item ids with votes as JSON, which takes little memory
     for record in store.records(dataset, annotators=names):

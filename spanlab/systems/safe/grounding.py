@@ -102,17 +102,7 @@ async def ground(
         resolve: groups of names that mean the same, of the names and the facts.
         discover: a path through the facts; told what was wrong with the path before, if anything.
     """
-
-    async def facts(passage: int) -> tuple[list[EntityEdge], int]:
-        own = dict.fromkeys(await extract(passage))
-        for number in range(1, GLEANED + 1):
-            more = [edge for edge in await glean(passage, list(own)) if edge not in own]
-            if not more:
-                return list(own), number
-            own |= dict.fromkeys(more)
-        return list(own), GLEANED
-
-    extracted = await together(*map(facts, range(passages)))
+    extracted = await together(*(_facts(at, extract, glean) for at in range(passages)))
     stated: dict[EntityEdge, int] = {}
     for passage, (edges, _) in enumerate(extracted):
         for edge in edges:
@@ -130,24 +120,46 @@ async def ground(
             canonical_names[edge.subject], edge.relation, canonical_names[edge.object]
         )
         resolved.setdefault(renamed, passage)
-    edges = tuple(resolved)
-    # A path, and whether it is one.
     aliases: dict[str, list[str]] = defaultdict(list)
     for name, canonical_name in canonical_names.items():
         aliases[canonical_name].append(name)
-    flaw = ""
+    found = await _find_path(tuple(resolved), benchmark, aliases, discover)
+    return GroundingResult(tuple(resolved), tuple(resolved.values()), *found, gleaned)
+
+
+async def _facts(
+    passage: int,
+    extract: Callable[[int], Awaitable[Iterable[EntityEdge]]],
+    glean: Callable[[int, Sequence[EntityEdge]], Awaitable[Iterable[EntityEdge]]],
+) -> tuple[list[EntityEdge], int]:
+    """Return the facts of a passage, and in how many rounds they were looked for again."""
+    own = dict.fromkeys(await extract(passage))
+    for number in range(1, GLEANED + 1):
+        more = [edge for edge in await glean(passage, list(own)) if edge not in own]
+        if not more:
+            return list(own), number
+        own |= dict.fromkeys(more)
+    return list(own), GLEANED
+
+
+async def _find_path(
+    edges: Sequence[EntityEdge],
+    benchmark: BenchmarkQuestion,
+    aliases: Mapping[str, Sequence[str]],
+    discover: Callable[[Sequence[EntityEdge], str], Awaitable[PathProposal]],
+) -> tuple[tuple[int, ...], GroundingFailure | None, str]:
+    """Return a path that holds, or none and why, and the explanation; see ``GroundingResult``."""
+    reason, flaw = GroundingFailure.NO_PATH, ""
     for _ in range(TRIES):
         proposal = await discover(edges, flaw)
         path = tuple(dict.fromkeys(at for at in proposal.relations if 0 <= at < len(edges)))
         if not (proposal.valid and path):
-            reason, flaw = GroundingFailure.NO_PATH, proposal.explanation
-            break
+            return (), GroundingFailure.NO_PATH, proposal.explanation
         path_flaw = flaw_in_path([edges[at] for at in path], benchmark, aliases)
         if path_flaw is None:
-            stands = tuple(resolved.values())
-            return GroundingResult(edges, stands, path, None, proposal.explanation, gleaned)
+            return path, None, proposal.explanation
         reason, flaw = path_flaw
-    return GroundingResult(edges, tuple(resolved.values()), (), reason, flaw, gleaned)
+    return (), reason, flaw
 
 
 def flaw_in_path(

@@ -119,58 +119,81 @@ _M = TypeVar("_M", bound=GivenRow)
 
 def index_of(folder: InputFile) -> dict[str, ProcessNode]:
     """Return the nodes of the index by id: text units, descriptions and reports."""
-    nodes: dict[str, ProcessNode] = {}
-    names: dict[str, str] = {}  # GraphRAG's id → the node's
+    index = _Index(folder)
+    index.add_text_units()
+    index.add_descriptions()
+    index.add_reports()
+    return index.nodes
 
-    def add(name: str, text: str, stage: str, sources: Sequence[str] = ()) -> None:
-        nodes[name] = ProcessNode(id=name, text=text, stage=stage, sources=tuple(sources))
 
-    units_of: defaultdict[str, list[str]] = defaultdict(list)
-    for unit, _ in _rows(folder, "text_units", _TextUnit):
-        names[unit.id] = f"text unit {unit.human_readable_id}"
-        for extracted_id in (*(unit.entity_ids or ()), *(unit.relationship_ids or ())):
-            units_of[extracted_id].append(unit.id)
-        add(names[unit.id], unit.text, "text unit")
-    extracted = _read_extracted(
-        folder, {unit.text.strip(): name for name, unit in nodes.items()}, names
-    )
-    summarised: list[ProcessNode] = []
-    tables: tuple[tuple[type[_DescribedEntity], str, str], ...] = (
-        (_Entity, "entities", "entity"),
-        (_Relationship, "relationships", "relationship"),
-    )
-    for kind, table_name, name in tables:
-        for row, place in _rows(folder, table_name, kind):
-            units = place.known(row.text_unit_ids or units_of[row.id], names, "text_unit_ids")
-            if not units:
-                raise place.without("text_unit_ids", row.id)
-            names[row.id] = node = f"{name} {row.human_readable_id}"
-            text = _END_MARK.sub("", row.description or "")
-            if len(units) == 1:
-                add(node, text, _DESCRIBED, units)
-                continue
-            sources = []
-            for read in units:
-                texts = extracted.get(_key(row), {}).get(read)
-                sources.append(f"{node} in {read}" if texts else read)
-                if texts:
-                    add(sources[-1], "\n".join(texts), _DESCRIBED, [read])
-            summarised.append(ProcessNode(id=node, text=text, sources=tuple(sources)))
-    for summary in summarised:
-        add(summary.id, summary.text, f"summarised {_DESCRIBED}", summary.sources)
-    members: dict[str, list[str]] = {}
-    for community, place in _rows(folder, "communities", _Community):
-        members[str(community.community)] = [
-            *place.known(community.entity_ids, names, "entity_ids"),
-            *place.known(community.relationship_ids, names, "relationship_ids"),
-        ]
-    for report, place in _rows(folder, "community_reports", _CommunityReport):
-        number = str(report.community)
-        if report.community != _NO_COMMUNITY:
-            place.known([number], {member: member for member in members}, "community")
-        sources = members.get(number, [])
-        add(f"report {number}", report.full_content, "community report", sources)
-    return nodes
+class _Index:
+    """The nodes of an index, read from its tables one after the other."""
+
+    def __init__(self, folder: InputFile) -> None:
+        self._folder = folder
+        self.nodes: dict[str, ProcessNode] = {}
+        self._names: dict[str, str] = {}  # GraphRAG's id → the node's
+        self._units_of: defaultdict[str, list[str]] = defaultdict(list)
+
+    def _add(self, name: str, text: str, stage: str, sources: Sequence[str] = ()) -> None:
+        self.nodes[name] = ProcessNode(id=name, text=text, stage=stage, sources=tuple(sources))
+
+    def add_text_units(self) -> None:
+        for unit, _ in _rows(self._folder, "text_units", _TextUnit):
+            self._names[unit.id] = f"text unit {unit.human_readable_id}"
+            for extracted_id in (*(unit.entity_ids or ()), *(unit.relationship_ids or ())):
+                self._units_of[extracted_id].append(unit.id)
+            self._add(self._names[unit.id], unit.text, "text unit")
+
+    def add_descriptions(self) -> None:
+        units_by_text = {unit.text.strip(): name for name, unit in self.nodes.items()}
+        extracted = _read_extracted(self._folder, units_by_text, self._names)
+        summarised: list[tuple[str, str, list[str]]] = []
+        tables: tuple[tuple[type[_DescribedEntity], str, str], ...] = (
+            (_Entity, "entities", "entity"),
+            (_Relationship, "relationships", "relationship"),
+        )
+        for kind, table_name, name in tables:
+            for row, place in _rows(self._folder, table_name, kind):
+                ids = row.text_unit_ids or self._units_of[row.id]
+                units = place.known(ids, self._names, "text_unit_ids")
+                if not units:
+                    raise place.without("text_unit_ids", row.id)
+                self._names[row.id] = node = f"{name} {row.human_readable_id}"
+                text = _END_MARK.sub("", row.description or "")
+                if len(units) == 1:
+                    self._add(node, text, _DESCRIBED, units)
+                else:
+                    sources = self._add_extracted(node, units, extracted.get(_key(row), {}))
+                    summarised.append((node, text, sources))
+        for node, text, sources in summarised:
+            self._add(node, text, f"summarised {_DESCRIBED}", sources)
+
+    def _add_extracted(
+        self, node: str, units: Sequence[str], texts_of: Mapping[str, Sequence[str]]
+    ) -> list[str]:
+        """Return what a summary was made from: what each unit is known to say, else the unit."""
+        sources = []
+        for unit in units:
+            texts = texts_of.get(unit)
+            sources.append(f"{node} in {unit}" if texts else unit)
+            if texts:
+                self._add(sources[-1], "\n".join(texts), _DESCRIBED, [unit])
+        return sources
+
+    def add_reports(self) -> None:
+        members: dict[str, list[str]] = {}
+        for community, place in _rows(self._folder, "communities", _Community):
+            members[str(community.community)] = [
+                *place.known(community.entity_ids, self._names, "entity_ids"),
+                *place.known(community.relationship_ids, self._names, "relationship_ids"),
+            ]
+        for report, place in _rows(self._folder, "community_reports", _CommunityReport):
+            number = str(report.community)
+            if report.community != _NO_COMMUNITY:
+                place.known([number], {member: member for member in members}, "community")
+            sources = members.get(number, [])
+            self._add(f"report {number}", report.full_content, "community report", sources)
 
 
 def _read_extracted(
