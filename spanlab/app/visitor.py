@@ -25,6 +25,7 @@ from spanlab.people.logins import (
     INVITATION,
     has_login,
     has_provider,
+    host_name,
     invitation_page,
     leaving_page,
     visitor,
@@ -230,7 +231,11 @@ def routes(open_store: Callable[[], Store]) -> list[Route]:
         return response
 
     def inviter(invitation: AccessToken | None) -> str:
-        name = "" if invitation is None else open_store().access.actor(invitation.made_by).name
+        if invitation is None:
+            return ""
+        if invitation.made_by == OWNER.subject:
+            return host_name(OWNER)
+        name = open_store().access.actor(invitation.made_by).name
         return "" if name == SOMEBODY else name
 
     async def knows(request: Request) -> bool:

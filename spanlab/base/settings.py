@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -430,3 +431,12 @@ def read_json(kind: type[_M], path: Path, what: str, *, most: int = LARGEST) -> 
         raise InputError(
             f"not {what}", file=path, field=field, expected=message_of(first)
         ) from None
+
+
+def account_name() -> str:
+    """Return the name of the account that runs spanlab; empty for root, who may be anybody."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):
+        return ""
+    return "" if name == "root" else name

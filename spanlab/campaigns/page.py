@@ -12,11 +12,12 @@ from spanlab.campaigns.setup_form import draw_setup
 from spanlab.campaigns.steps import ChecklistEntry, NextStep, checklist, next_step
 from spanlab.comparison.comparisons_panel import campaign_of
 from spanlab.data.dialogs_panel import ask, show_dialog
+from spanlab.output.figures import counted
 from spanlab.people.entrance import describe_leaving, describe_return, let_in
 from spanlab.people.overview import CampaignOverview, oversee, reminders
 from spanlab.schema import DatasetSummary, Permission
 from spanlab.storage.datasets import summary_of
-from spanlab.ui.common import choose_dataset, datasets_for, link, plain, store, title
+from spanlab.ui.common import choose_dataset, datasets_for, plain, store, switch_page, title
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 from spanlab.ui.session import seen_summary, session_reviewer
 from spanlab.worklists import plans
@@ -93,8 +94,9 @@ def _draw_next(summary: DatasetSummary, step: NextStep, entries: Iterable[Checkl
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"**Next: {plain(step.title)}.** {plain(step.why)}", width="stretch")
-            if step.page:
-                link(step.page, f"Open {step.page.capitalize()}", icon=_GO, dataset=summary.name)
+            label = f"Open {step.page.capitalize()}"
+            if step.page and st.button(label, icon=_GO, type="primary", key="campaign-next"):
+                switch_page(step.page, summary.name)
             is_last = step.title == "save a version"
             if st.button("Save version…", type="primary" if is_last else "tertiary"):
                 ask("snapshot", summary.name)
@@ -106,17 +108,14 @@ def _draw_next(summary: DatasetSummary, step: NextStep, entries: Iterable[Checkl
 
 def _draw_figures(overview: CampaignOverview) -> None:
     """Say the figures that a lead looks for first."""
-    plan, end = overview.plan, overview.until
-    about = "At the pace of the last 14 days" if end else None
-    one, two, three = st.columns(3)
-    needed = plan.needed if plan else 0  # none where all are check items: the next step says so
-    of_needed, remaining = (
-        (f" of {needed:,}", f"{needed - overview.done:,}") if needed else ("", "")
-    )
-    one.metric("Annotations done", f"{overview.done:,}{of_needed}", border=True)
-    if plan:
-        two.metric("Remaining", remaining or "–", border=True)
-        three.metric("Expected finish", f"{end:%d %b %Y}" if end else "–", help=about, border=True)
+    needed = overview.plan.needed if overview.plan else 0  # none where all are check items
+    figures = [f"{counted(overview.done, 'annotation')} done"]
+    if needed:
+        figures = [f"{overview.done:,} of {needed:,} annotations done"]
+        figures.append(f"{needed - overview.done:,} remaining")
+    if overview.until:
+        figures.append(f"expected finish {overview.until:%d %b %Y}, at the pace of 14 days")
+    st.markdown(f"**{' · '.join(figures)}**")
 
 
 def _offer_actions(overview: CampaignOverview) -> None:

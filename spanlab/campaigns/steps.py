@@ -100,17 +100,25 @@ def next_step(
     if not has_begun:
         why = "Nobody has reviewed an item yet."
         return NextStep("start the review", why, page="review")
-    return _after_start(summary, plan, versions)
+    return _after_start(summary, plan, versions, links)
 
 
-def _after_start(summary: DatasetSummary, plan: PlanProgress | None, versions: int) -> NextStep:
+def _after_start(
+    summary: DatasetSummary,
+    plan: PlanProgress | None,
+    versions: int,
+    links: Sequence[AccessToken] | None,
+) -> NextStep:
     if plan is not None and not plan.needed:
         why = "Every item is a check item, so the plan leaves nothing to review."
         return NextStep("choose other check items", why, part="Check items")
     if plan is not None and plan.done < plan.needed:
-        remaining = plan.needed - plan.done
-        why = f"{counted(remaining, 'annotation')} of {plan.needed:,} remaining."
-        return NextStep("review", why, page="review")
+        here, overlap = len(summary.names_of(AnnotatorKind.PERSON)), summary.settings.overlap
+        why = f"{counted(plan.needed - plan.done, 'annotation')} of {plan.needed:,} remaining."
+        few = f"{here} came, and the plan asks for {overlap} people per item."
+        is_short = links == [] and here < overlap
+        invite = NextStep("invite people", few, part=INVITE)
+        return invite if is_short else NextStep("review", why, page="review")
     several = len(summary.names_of(AnnotatorKind.PERSON)) > 1
     if several and ADJUDICATED not in summary.names_of(AnnotatorKind.GOLD):
         why = "The plan is done. Decide the items on which people differ."

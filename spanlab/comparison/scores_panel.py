@@ -29,7 +29,7 @@ from spanlab.scoring.files import SCORES
 from spanlab.ui.charts import pair_chart
 from spanlab.ui.common import plain
 from spanlab.ui.dots import HEAT, INK, best, ranked
-from spanlab.ui.tables import csv_button, show_chart, show_grid, show_table
+from spanlab.ui.tables import csv_button, show_chart, show_grid, show_remarks, show_table
 
 _MOST = 20  # people, and others, in a chart
 _MOST_PER_LANGUAGE = 5  # in each of its small charts
@@ -63,12 +63,10 @@ def show_scores(comparison: DatasetComparison, names: Collection[str]) -> None:
     """Draw the macro scores of the annotators chosen, the best first, and one metric as a chart."""
     scores = [score for score in comparison.scores if score.kind is None or score.name in names]
     answers = [one for one in comparison.answers.scores if one.kind is None or one.name in names]
-    if any(one.kind for one in answers):
-        table = answer_table(answers)
-        show_grid(table, table.title)
-        st.caption("Hallucinated answers are what is looked for, wherever they are wrong.")
+    of_answers = answer_table(answers if any(one.kind for one in answers) else ())
     if not any(score.kind for score in scores):
-        if any(one.kind for one in answers):
+        if of_answers.rows:
+            show_table(of_answers)
             st.caption("No scores of spans: no item has marked places on both sides.")
             return
         st.info(
@@ -85,11 +83,12 @@ def show_scores(comparison: DatasetComparison, names: Collection[str]) -> None:
         st.caption(ONE_ITEM)
     drawn = language_table(scores, metric) if per_language else table
     _draw(drawn, metric, per_language=per_language)
+    if of_answers.rows:
+        show_table(of_answers)
     more = more_table(scores)
     if more.rows:
         show_grid(more, "Means of packages' metrics over all languages, with 95 % intervals")
-    for remark in more.remarks:
-        st.caption(plain(remark))
+    show_remarks(more)
     if comparison.calibrations and _is_opened("Calibration of detectors", ":material/show_chart:"):
         _show_calibration(comparison, names)
     labels = {name: confusion for name, confusion in comparison.labels.items() if name in names}

@@ -94,7 +94,9 @@ def page() -> None:
             label_visibility="collapsed",
             key=_FILES,
         )
-    boxes = (detector, answer, question, typed, *(file.file_id for file in files))
+    actions = st.container(horizontal=True, vertical_alignment="center")
+    filled = {"detectors": (detector,)} | _ask_model(detector)
+    boxes = (repr(filled), answer, question, typed, *(file.file_id for file in files))
     wanted = st.session_state.get(_WANTED)
     if is_back and isinstance(wanted, tuple) and wanted[4:]:
         wanted = st.session_state[_WANTED] = False  # it was begun with files, which are gone
@@ -102,7 +104,7 @@ def page() -> None:
     if result and is_back:
         result = st.session_state[_CHECKED] = (result[0][:4], result[1])
     fill = st.session_state.update
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with actions:
         st.button(
             "Check again" if result and result[0] != boxes else "Check",
             key="check-answer",
@@ -113,7 +115,6 @@ def page() -> None:
             args=({_WANTED: True},),
         )
         st.button("Fill in an example", type="tertiary", on_click=fill, args=(_EXAMPLE,))
-    filled = {"detectors": (detector,)} | _ask_model(detector)
     # What is typed meanwhile ends this run: the next one checks what is there then.
     if wanted:
         st.session_state.pop(_CHECKED, None)
@@ -196,7 +197,9 @@ def _show(checked: CheckedAnswer, *, is_current: bool) -> None:
         if is_current:
             _offer_to_keep(checked)
         else:
-            st.warning("What you typed has changed since: check it again, then you can keep it.")
+            st.warning(
+                "What you chose or typed has changed since: check again, then you can keep it."
+            )
 
 
 def _caveats(annotation: Annotation) -> Iterator[str]:

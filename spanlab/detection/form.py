@@ -53,22 +53,18 @@ def run_form() -> dict[str, Any]:
     """
     filled: dict[str, Any] = {}
     _offer_presets()
-    left, right = st.columns([1, 1.15], gap="large")
-    with left:
-        filled["detectors"], filled["options"] = _ask_detectors()
-        asking = [name for name in filled["detectors"] if asks_models(name)]
+    filled["detectors"], filled["options"] = _ask_detectors()
+    if asking := [name for name in filled["detectors"] if asks_models(name)]:
+        left, right = st.columns([1, 1.15], gap="large")
         here = environment()
-        if asking:
+        with left:
             filled |= _ask_passages(here)
-    with right:
-        if asking:
+        with right:
             models = ask_model(asking, here)
             models["model_options"] = model_options_form(asking, "detect")
             if here.problem is None:
                 draw_model_check(DetectorSelection(detectors=tuple(asking), **models))
             filled |= models
-        elif filled["detectors"]:
-            st.caption("No language model is used; detectors read the item's own passages.")
     return filled | _ask_limits(filled["detectors"], bool(asking))
 
 

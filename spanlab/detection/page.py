@@ -60,7 +60,7 @@ def page() -> None:
     # What was started here is beside its button; earlier jobs are what people come to see.
     started = latest if latest is not None and is_started_here(latest.id) else None
     if latest is not None and started is None:
-        _draw_latest_job(latest, summary.name)
+        _draw_latest_job(latest, summary.name, border=True)
     filled = run_form()
     for name in filter(learns, filled["detectors"]):
         draw_fit(summary, name)
@@ -84,8 +84,8 @@ def _ask_only_item(summary: DatasetSummary) -> str | None:
     return item if only else None
 
 
-def _draw_latest_job(view: JobView, dataset: str) -> None:
-    with st.container(border=True):
+def _draw_latest_job(view: JobView, dataset: str, *, border: bool) -> None:
+    with st.container(border=border):
         every = None if view.is_over else EVERY
         st.fragment(_draw_job, run_every=every)(view.id, dataset, view.is_over)
 
@@ -130,13 +130,13 @@ def _draw_start(
             for remark in remarks_on(request.specs):
                 st.info(plain(remark), icon=":material/travel_explore:")
     if started is not None:
-        _draw_latest_job(started, summary.name)
+        _draw_latest_job(started, summary.name, border=False)
     ready = request is not None and expected is not None and expected.items > 0
     with st.container(horizontal=True, vertical_alignment="center"):
         all_of_them = pressed(
             "Start",
             of=summary.name,
-            type="primary",
+            type="primary" if started is None or started.is_over else "secondary",
             icon=":material/play_arrow:",
             disabled=not ready,
             key="start-run",

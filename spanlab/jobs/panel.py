@@ -54,7 +54,7 @@ class _Button:
 
 _PAUSE = _Button("Pause", ":material/pause:", Jobs.pause)
 _RESUME = _Button("Resume", ":material/play_arrow:", Jobs.resume)
-_CANCEL = _Button("Stop", ":material/stop:", Jobs.cancel)
+_CANCEL = _Button("Cancel", ":material/stop:", Jobs.cancel)
 _RETRY = _Button("Retry", ":material/replay:", Jobs.retry)
 _BUTTONS: Mapping[JobState, Sequence[_Button]] = {
     JobState.QUEUED: (_PAUSE, _CANCEL),

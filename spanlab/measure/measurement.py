@@ -353,13 +353,14 @@ def _review_remarks(store: Store, dataset: str, items: MeasuredItems) -> Iterabl
 
 
 def suggestions_in_words(suggestions: Mapping[str, int]) -> str:
-    """Return in how many reviews suggestions were shown, such as "hidden in 80, shown in 4"."""
+    """Return in how many reviews suggestions were shown, as "hidden in 80, shown in 4 of 84"."""
     words = (
         f"{key} in {suggestions[key]:,}" for key in ("hidden", "shown") if suggestions.get(key)
     )
     unknown = suggestions.get("unknown")
     unrecorded = (f"not recorded for {unknown:,}",) if unknown else ()
-    return ", ".join((*words, *unrecorded)) or "not recorded"
+    seen = ", ".join((*words, *unrecorded)) or "not recorded"
+    return f"{seen} of {sum(suggestions.values()):,}" if suggestions.get("shown") else seen
 
 
 def _group(items: MeasuredItems, value: str | None) -> GroupMeasurement:

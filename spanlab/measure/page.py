@@ -42,7 +42,7 @@ from spanlab.ui.common import (
 )
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.session import seen_summary
-from spanlab.ui.tables import csv_button, show_chart, show_grid, show_page, show_table
+from spanlab.ui.tables import csv_button, show_chart, show_grid, show_page, show_remarks, show_table
 
 _DESIGNS: Final = {
     "uniform": "Uniform random sample",
@@ -280,8 +280,7 @@ def _draw_rates(summary: DatasetSummary, result: Measurement | None) -> None:
         table, _ = without_method(result.tables()[0])
         show_grid(table, table.title)
         csv_button(table)
-        for remark in table.remarks:
-            st.caption(plain(remark))
+        show_remarks(table)
     if other.open:
         with other:
             show_rates(seen_summary(summary), result)
@@ -355,7 +354,7 @@ def _certify_once(
 
 def _describe_plan(measurement: Measurement) -> str:
     plan, rate = measurement.plan, measurement.rate
-    reviews = f"{counted(rate.reviews, 'review')} of {counted(rate.items, 'item')}"
+    reviews = f"{rate.reviews:,} of {counted(rate.items, 'item')} reviewed"
     seen = suggestions_in_words(measurement.suggestions) if rate.reviews else "no reviews yet"
     return f"{plan.annotator} · {reviews} · suggestions in review: {seen}"
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from spanlab.base.errors import UsageError, missing_package
-from spanlab.base.settings import Settings
+from spanlab.base.settings import Settings, account_name
 from spanlab.output.tables import Cell, ResultTable, columns_of
 from spanlab.schema import NOBODY, OWNER, AccessToken, Actor, GrantedRole, LogEntry, Role
 from spanlab.storage import Store
@@ -26,13 +26,13 @@ _HEAD: Final = """<!doctype html><html lang="en"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>spanlab</title><style>
 :root { color-scheme: light dark; font: 1rem/1.5 "Source Sans", system-ui, sans-serif; }
 body { margin: 0; background: light-dark(#fff, #171614); color: light-dark(#26211b, #f3efe9); }
-header { padding: 1rem 1.5rem; font-weight: 700; border-bottom: 1px solid #80849559; }
+header { padding: 1.1rem 1.1rem 0; font-weight: 700; color: light-dark(#b85500, #f3b37a); }
 header mark { background: #f3b37a; border-bottom: 3px solid #b85500; padding: 0 .2rem; }
-main { max-width: 34rem; margin: 12vh auto; padding: 0 1.5rem; }
+main { max-width: 34rem; margin: 10vh auto; padding: 0 1.5rem; }
 h1 { font-size: 1.9rem; }
 button { font: inherit; padding: .5rem 1.5rem; border: 0; border-radius: .5rem;
   background: light-dark(#0065a8, #2f8fd3); color: light-dark(#fff, #0e1117); }
-</style><header><mark>span</mark> lab</header><main>"""
+</style><header><mark>span</mark>lab</header><main>"""
 _ALL: Final = "all datasets"
 
 
@@ -215,7 +215,7 @@ def invite_all(  # noqa: PLR0913 - what it opens, for whom, until when
     kinds = summary_of(store, dataset).kinds
     for name in filter(None, names):
         check_reviewer(kinds, name)
-    host = "" if store.actor is OWNER else store.actor.name
+    host = host_name(store.actor)
     texts = []
     for name in names:
         is_known = same and store.access.called(name) is not None
@@ -236,6 +236,14 @@ _STORED: Final = (
     "The link is for you alone: it works once, and then only in the browser in which you opened it."
     " Your name, your marks with their dates, and the time that you spend on each item are saved."
 )
+
+
+def host_name(actor: Actor) -> str:
+    """Return the name of who invites: of who runs the command, the account's, if it is a person's.
+
+    It is empty if it is not known.
+    """
+    return account_name() if actor.subject == OWNER.subject else actor.name
 
 
 def _invited(host: str, role: Role, dataset: str | None, expires: datetime) -> str:

@@ -116,14 +116,14 @@ class DatasetComparison(ResultViews):
         """Return Krippendorff's alpha of people, and of people and detectors."""
         persons = {row.lang: row for row in self.persons.languages}
         lines: list[tuple[str, AgreedOn | None, AgreedOn | None]] = [
-            *(
-                (f"characters, {row.lang}", persons.get(row.lang), row)
-                for row in self.independent.languages
-            ),
             (
                 "characters",
                 alpha_interval(self._marks_of(*_PEOPLE)) or self.persons,
                 alpha_interval(self._marks_of(*_INDEPENDENT)) or self.independent,
+            ),
+            *(
+                (f"characters, {row.lang}", persons.get(row.lang), row)
+                for row in self.independent.languages
             ),
             ("whole answers", self.answers.persons, self.answers.independent),
             ("verdicts on claims", self.claims.persons, self.claims.independent),

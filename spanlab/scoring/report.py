@@ -458,8 +458,9 @@ def macro_intervals(
 ) -> Table:
     """Return the ends of intervals of macro means, with what languages reach beyond their samples.
 
-    Languages are independent: what their intervals reach below and above adds up by squares. Of one
-    language alone it is that of the language.
+    Languages are independent: what their intervals reach below and above adds up by squares, and
+    never beyond the mean of their ends, which are values that scores can have. Of one language
+    alone it is that of the language.
     """
     if len(ends) == 1:
         return ends[0]
@@ -471,7 +472,9 @@ def macro_intervals(
     n = np.maximum(np.sum([~np.isnan(mean) for mean in observed], axis=0), 1)
     more = np.nansum(np.fmax(beyond, 0), axis=0) / n**2
     half = np.sqrt(np.square(drawn - middle) + more)
-    return np.where(more > 0, np.stack([middle - half[0], middle + half[1]]), drawn)
+    low, high = np.where(more > 0, np.stack([middle - half[0], middle + half[1]]), drawn)
+    least, most = macro_mean(ends)
+    return np.stack([np.fmax(low, least), np.fmin(high, most)])
 
 
 def p_value(observed: float, samples: Table) -> float:

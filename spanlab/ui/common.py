@@ -68,6 +68,7 @@ button[data-testid^="stBaseButton-primary"] kbd {
     background: light-dark(#fff, #171614); }
 .st-key-start-bar { max-height: 50vh; overflow-y: auto; }
 @media (max-width: 40rem) {
+    button kbd { display: none !important; }
     .st-key-guide-list { max-height: 30vh; overflow-y: auto; }
     /* A job is a few words side by side: nine lines would say what is missing one below another. */
     .st-key-jobs-head { display: none; }

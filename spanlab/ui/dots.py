@@ -193,7 +193,9 @@ def dots(table: ResultTable) -> Chart:
     data, value = chart_frame(table), column_of(table, table.chart.x)
     is_small = table.chart.group is not None
     kinds = [kind for kind in _SHAPES if (data["kind"] == kind).any()]
-    legend = alt.Legend(orient="top", title=None, values=kinds) if len(kinds) > 1 else None
+    # Two in a row: more of them are cut beside long names on a phone.
+    named = alt.Legend(orient="top", title=None, values=kinds, columns=2)
+    legend = named if len(kinds) > 1 else None
     order = list(dict.fromkeys(data["label"]))
     has_items = "items" in data
     base = alt.Chart(data).encode(

@@ -71,6 +71,7 @@ KEYS: tuple[EditorKey, ...] = (
     EditorKey("Draw", ("Shift+ArrowUp", "Shift+ArrowDown"), "selectLine", "Select by line"),
     EditorKey("Draw", ("Shift+Home", "Shift+End"), "selectEdge", "Select to the paragraph's edge"),
     EditorKey("Draw", ("w",), "selectThisWord", "Select the word at the caret, then one word more"),
+    EditorKey("Draw", ("W",), "selectThisSentence", "Select the sentence, then one more"),
     EditorKey("Draw", ("d", "Enter"), "draw", "Mark what is selected"),
     EditorKey("Resize", ("[",), "startOut", "Move the start back by a word"),
     EditorKey("Resize", ("{",), "startIn", "Move the start on by a word"),

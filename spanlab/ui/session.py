@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
 import time
 from typing import Any
 
 import streamlit as st
 
+from spanlab.base.settings import account_name
 from spanlab.schema import DatasetSummary
 from spanlab.storage.datasets import summary_of
 from spanlab.storage.store import Store
@@ -27,15 +27,18 @@ def ask_reviewer(summary: DatasetSummary) -> str:
     own = store().own_name(summary.name)
     if own is not None:
         return own
-    default = st.query_params.get(PARAMETER) or _login()
-    name = st.text_input("Reviewer", default, max_chars=200, **kept(_FIELD))
+    name = st.text_input("Reviewer", _expected(), max_chars=200, **kept(_FIELD))
     return " ".join((name or "").split())
 
 
 def session_reviewer(dataset: str) -> str:
     """Return who reviews a dataset in this session: who has logged in, or the name typed last."""
-    name = store().own_name(dataset) or st.session_state.get(kept(_FIELD)["key"])
+    name = store().own_name(dataset) or st.session_state.get(kept(_FIELD)["key"], _expected())
     return " ".join(str(name or "").split())
+
+
+def _expected() -> str:
+    return st.query_params.get(PARAMETER) or account_name() or "reviewer"
 
 
 def seen_store(summary: DatasetSummary) -> Store:
@@ -46,27 +49,17 @@ def seen_store(summary: DatasetSummary) -> Store:
 
 
 def seen_summary(summary: DatasetSummary) -> DatasetSummary:
-    """Return a dataset with the annotators that may be seen; asks for a name if it is blind."""
-    if not summary.settings.is_blind:
+    """Return a dataset with the annotators that may be seen; asks who is blind for a name."""
+    look = seen_store(summary)
+    if not (summary.settings.is_blind and look.sight(summary.name).blind):
         return summary
-    look = seen_by(store(), summary.name, ask_reviewer(summary))
-    if not look.sight(summary.name).blind:
-        st.caption("You see everyone's marks: you have no items to review here, or none left.")
-        return summary
+    ask_reviewer(summary)
     exception = ", and others on items that you have finished" * summary.settings.shown_when_done
     st.caption(
         "This dataset is reviewed blind: until you have decided all of your items, you see only "
         f"detectors' and your own annotations{exception}. People who do not review it see all."
     )
     return summary_of(look, summary.name)
-
-
-def _login() -> str:
-    try:
-        name = getpass.getuser()
-    except (KeyError, OSError):
-        return "reviewer"
-    return "reviewer" if name == "root" else name
 
 
 def pressed(label: str, *, key: str, of: str = "", **button: Any) -> bool:

@@ -57,8 +57,13 @@ def show_table(
     if drawn.chart is not None:
         show_chart(drawn, alt or table.title)
         csv_button(table, "The chart's toolbar, at its upper right, downloads the picture.")
-    for remark in table.remarks:
-        st.caption(plain(remark))
+    show_remarks(table)
+
+
+def show_remarks(table: ResultTable) -> None:
+    """Draw the remarks of a table, a line each."""
+    if table.remarks:
+        st.caption("  \n".join(map(plain, table.remarks)))
 
 
 def show_page(page: str, alt: str) -> None:

@@ -221,11 +221,11 @@ def test_agreement_is_given_overall_and_per_language(open_page: OpenPage, mine: 
     """Users ask for agreement between annotators as a part of the tool."""
     table = open_page("compare", view="Agreement").dataframe[0].value
     expected = compare_dataset(mine, "mine").persons
-    assert list(table["Agreement on"]) == ["characters, en", "characters, fr", "characters"]
+    assert list(table["Agreement on"]) == ["characters", "characters, en", "characters, fr"]
     assert list(table["People"]) == [
+        expected.alpha,
         1.0,
         *(each.alpha for each in expected.languages[1:]),
-        expected.alpha,
     ]
 
 

@@ -97,6 +97,10 @@ def test_a_model_judges_where_one_is_chosen(
     assert ">Paris</mark>" in shown(app)
     assert model_server.count == 1
     assert "1 model call" in shown(app)
+    assert any(button.label == "Keep and review" for button in app.button)
+    next(box for box in app.text_input if box.label == "Model").input("another").run()
+    assert any(button.label == "Check again" for button in app.button)  # it judged by the other one
+    assert not any(button.label == "Keep and review" for button in app.button)
 
 
 @pytest.mark.system("offline")

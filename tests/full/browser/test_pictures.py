@@ -98,12 +98,12 @@ def test_the_pages_on_the_samples_and_a_review_by_keyboard(
         go(name, text)
         if name == "detect":
             page.get_by_text("Quick and offline").click()
-            expect(page.get_by_text("No language model is used")).to_be_visible()
+            expect(page.get_by_text("without any model call")).to_be_visible()
         take_picture(page, name, tmp_path)
     _film_a_review(at_samples, page, tmp_path)
 
     _measure(at_samples.store)
-    go("measure", "40 reviews of 67 items")
+    go("measure", "40 of 67 items reviewed")
     page.get_by_role("tab", name="Rates of the plan").wait_for()
     take_picture(page, "measure", tmp_path)
 

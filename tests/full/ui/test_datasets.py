@@ -566,7 +566,7 @@ def test_a_detection_under_way_is_seen_on_its_dataset_and_in_any_other_window(
     assert app.button(key="start-detector").disabled
     another = open_page("datasets")
     assert everything(another).count("offline on mine") == 1
-    another.button(key=f"datasets-Stop-{view.id}").click().run()
+    another.button(key=f"datasets-Cancel-{view.id}").click().run()
     assert Jobs().find(view.id).state is JobState.CANCELLED
     assert "offline on mine" not in everything(another)
 

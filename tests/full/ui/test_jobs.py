@@ -42,7 +42,7 @@ def test_a_job_shows_its_state_and_what_can_be_done(open_page: OpenPage, store: 
     assert "offline on mine" in everything(app)
     assert f"{Jobs().find(job).created.astimezone():%Y-%m-%d %H:%M}" in everything(app)
     app.button(key=f"details-{job}").click().run()
-    for button, state in (("Pause", "paused"), ("Resume", "queued"), ("Stop", "cancelled")):
+    for button, state in (("Pause", "paused"), ("Resume", "queued"), ("Cancel", "cancelled")):
         app.button(key=f"jobs-{button}-{job}").click().run()
         assert not app.exception
         assert Jobs().find(job).state == state

@@ -128,7 +128,7 @@ def test_the_corrected_rate_is_shown_with_its_pictures(open_page: OpenPage, judg
     assert not app.exception
     assert app.metric[0].value.endswith(" %")
     assert "of 100 answers like these contain a hallucination" in texts(app)
-    assert r"80 reviews of 200 items · suggestions in review\: not recorded for 80" in texts(app)
+    assert r"80 of 200 items reviewed · suggestions in review\: not recorded for 80" in texts(app)
     rates = app.dataframe[0].value
     assert list(rates["meta.model"]) == ["all", "a", "b"]
     assert rates["Reviews"][0] == 80

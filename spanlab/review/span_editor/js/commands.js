@@ -83,6 +83,13 @@ export const COMMANDS = {
         editor.selection.caret = start;
         return editor.selection.move(end, true, true);
     },
+    selectThisSentence: (editor) => {
+        const { text } = editor.item;
+        const range = editor.selection.range;
+        const [start, end] = text.sentenceAt(range?.end ?? editor.selection.caret);
+        if (!range) editor.selection.caret = start;
+        return editor.selection.move(end, true, true);
+    },
     draw: (editor) => {
         const selected = editor.selection.range;
         if (!selected) return false;

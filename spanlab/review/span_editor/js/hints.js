@@ -4,7 +4,7 @@ import { h, pressable } from "./dom.js";
 
 const STORED = "spanlab.hints"; // how many this browser has seen
 const ITEMS = 3; // after so many nobody is new
-const WELCOME = "You see one answer of a language model. Marked words may be made up; the passages are the evidence.";
+const WELCOME = "You see one answer of a language model. Find what is made up: the passages are the evidence, and marks are suggestions.";
 const HINTS = [
     { words: WELCOME, touch: WELCOME, commands: [], page: ["tour", "Take a tour"] },
     { words: "Tab goes from one suggestion to the next. Press a to accept it, x to reject it.", touch: "Tap a suggestion, then Accept or Reject.",

@@ -25,6 +25,7 @@ export class Text extends Offsets {
         this.paragraphs = paragraphsOf(whole);
         const locale = locales(lang);
         this.graphemes = new Intl.Segmenter(locale, { granularity: "grapheme" });
+        this.sentences = new Intl.Segmenter(locale, { granularity: "sentence" });
         this.wording = new Intl.Segmenter(locale, { granularity: "word" });
     }
 
@@ -120,6 +121,13 @@ export class Text extends Offsets {
     wordAt(at) {
         const word = this.words(this.paragraphAt(at)).find((part) => part.word && part.end > at);
         return word ? [word.start, word.end] : [at, this.nextWord(at)];
+    }
+
+    /** The sentence at `at`; at the end of a paragraph, its last one. */
+    sentenceAt(at) {
+        const { start, end } = this.paragraphAt(at);
+        const part = this.sentences.segment(this.slice(start, end)).containing(Math.min(at, end - 1) - start);
+        return part ? [start + part.index, start + part.index + part.segment.length] : [at, at];
     }
 
     /** Widen [start, end) to whole words and drop white space at its ends; null if none is left. */
