@@ -55,7 +55,9 @@ def show_people(
     )
     if overview is not None:
         if view == _PEOPLE:
-            show_table(people_table(overview), icon=":material/group:")
+            table = people_table(overview)  # its title is what the page says above it
+            untitled = table.model_copy(update={"title": ""})
+            show_table(untitled, alt=table.title, icon=":material/group:")
             return
         summary = seen_summary(summary)
     everyone = [one for one in summary.annotators if one.kind is AnnotatorKind.PERSON]

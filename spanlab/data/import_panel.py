@@ -111,7 +111,7 @@ def show_result() -> None:
                 _offer_rejects(name, rejects)
             link("detect", "Run detectors", icon=":material/manage_search:", dataset=name)
             link("review", "Review", icon=":material/edit_note:", dataset=name)
-            if st.button("Close", icon=":material/close:", key="close-import-result"):
+            if st.button("Close", type="tertiary", key="close-import-result"):
                 del st.session_state[_RESULT]
                 st.rerun()
 

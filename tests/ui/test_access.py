@@ -53,3 +53,12 @@ def test_a_key_is_shown_once_and_can_be_revoked_also_without_a_name(
         "nightly": False,
         "viewer": True,
     }
+
+
+def test_the_dataset_that_people_come_from_is_offered_first(
+    store: Store, open_page: Callable[..., AppTest]
+) -> None:
+    for name in ("one", "two", "three"):
+        store.import_records(name, [Record(item=Item(id="1", answer="A."))])
+    offered = open_page("access", dataset="two").selectbox
+    assert {box.value for box in offered if box.label == "Dataset"} == {"two"}

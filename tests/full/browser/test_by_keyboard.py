@@ -208,3 +208,12 @@ def test_tab_goes_through_the_spans_scrolls_to_them_and_leaves_behind_the_last(d
     here.has_focus(inside=True)
     here.press("Tab")
     here.has_focus(inside=False)
+
+
+def test_sentences_are_marked_by_two_keys_in_any_language(desk: Sit) -> None:
+    """There was a key for the word at the caret alone."""
+    answer = "It is 3.5 m high. It is old.\n高さは三メートルです。古いです。"
+    here = desk([Record(item=Item(id="item", answer=answer))])
+    here.press("W", "d", "End", "ArrowRight", "W", "W", "d")
+    here.settle()
+    assert here.texts("item") == ["It is 3.5 m high.", "高さは三メートルです。古いです。"]
