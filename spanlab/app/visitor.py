@@ -231,11 +231,8 @@ def routes(open_store: Callable[[], Store]) -> list[Route]:
         return response
 
     def inviter(invitation: AccessToken | None) -> str:
-        if invitation is None:
-            return ""
-        if invitation.made_by == OWNER.subject:
-            return host_name(OWNER)
-        name = open_store().access.actor(invitation.made_by).name
+        made_by = invitation and open_store().access.actor(invitation.made_by)
+        name = host_name(made_by) if made_by else ""
         return "" if name == SOMEBODY else name
 
     async def knows(request: Request) -> bool:

@@ -12,7 +12,6 @@ from spanlab.campaigns.setup_form import draw_setup
 from spanlab.campaigns.steps import ChecklistEntry, NextStep, checklist, next_step
 from spanlab.comparison.comparisons_panel import campaign_of
 from spanlab.data.dialogs_panel import ask, show_dialog
-from spanlab.output.figures import counted
 from spanlab.people.entrance import describe_leaving, describe_return, let_in
 from spanlab.people.overview import CampaignOverview, oversee, reminders
 from spanlab.schema import DatasetSummary, Permission
@@ -80,7 +79,6 @@ def _draw_progress(dataset: str) -> None:
             counting.empty()
             return
         head.header("Progress", anchor=False)
-        _draw_figures(overview)
         _offer_actions(overview)
         show_people(summary, report, overview)
 
@@ -104,18 +102,6 @@ def _draw_next(summary: DatasetSummary, step: NextStep, entries: Iterable[Checkl
         marks = {True: ":green[:material/check:]", False: ":material/remove:"}
         lines = (f"{marks[entry.is_there]} {plain(entry.text)}" for entry in entries)
         st.caption(" &nbsp; ".join(lines))
-
-
-def _draw_figures(overview: CampaignOverview) -> None:
-    """Say the figures that a lead looks for first."""
-    needed = overview.plan.needed if overview.plan else 0  # none where all are check items
-    figures = [f"{counted(overview.done, 'annotation')} done"]
-    if needed:
-        figures = [f"{overview.done:,} of {needed:,} annotations done"]
-        figures.append(f"{needed - overview.done:,} remaining")
-    if overview.until:
-        figures.append(f"expected finish {overview.until:%d %b %Y}, at the pace of 14 days")
-    st.markdown(f"**{' · '.join(figures)}**")
 
 
 def _offer_actions(overview: CampaignOverview) -> None:

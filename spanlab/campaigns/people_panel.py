@@ -55,9 +55,9 @@ def show_people(
     )
     if overview is not None:
         if view == _PEOPLE:
-            table = people_table(overview)  # its title is what the page says above it
-            untitled = table.model_copy(update={"title": ""})
-            show_table(untitled, alt=table.title, icon=":material/group:")
+            table, end = people_table(overview), overview.until
+            until = f"{table.title} · expected finish {end:%-d %B %Y}" if end else table.title
+            show_table(table.model_copy(update={"title": until}), icon=":material/group:")
             return
         summary = seen_summary(summary)
     everyone = [one for one in summary.annotators if one.kind is AnnotatorKind.PERSON]

@@ -88,7 +88,7 @@ def next_step(
         links: as for ``checklist``.
     """
     settings = summary.settings
-    has_begun = bool(summary.names_of(AnnotatorKind.PERSON))
+    has_begun = bool(here := len(summary.names_of(AnnotatorKind.PERSON)))
     if not settings.guidelines_now and not has_begun:
         return NextStep("write guidelines", "Say what counts as hallucinated.", part="Guidelines")
     if links == [] and not has_begun and not settings.overlap:
@@ -100,25 +100,20 @@ def next_step(
     if not has_begun:
         why = "Nobody has reviewed an item yet."
         return NextStep("start the review", why, page="review")
-    return _after_start(summary, plan, versions, links)
+    if links == [] and plan and plan.done < plan.needed and here < settings.overlap:
+        why = f"{here} came, and the plan asks for {settings.overlap} people per item."
+        return NextStep("invite people", why, part=INVITE)
+    return _after_start(summary, plan, versions)
 
 
-def _after_start(
-    summary: DatasetSummary,
-    plan: PlanProgress | None,
-    versions: int,
-    links: Sequence[AccessToken] | None,
-) -> NextStep:
+def _after_start(summary: DatasetSummary, plan: PlanProgress | None, versions: int) -> NextStep:
     if plan is not None and not plan.needed:
         why = "Every item is a check item, so the plan leaves nothing to review."
         return NextStep("choose other check items", why, part="Check items")
     if plan is not None and plan.done < plan.needed:
-        here, overlap = len(summary.names_of(AnnotatorKind.PERSON)), summary.settings.overlap
-        why = f"{counted(plan.needed - plan.done, 'annotation')} of {plan.needed:,} remaining."
-        few = f"{here} came, and the plan asks for {overlap} people per item."
-        is_short = links == [] and here < overlap
-        invite = NextStep("invite people", few, part=INVITE)
-        return invite if is_short else NextStep("review", why, page="review")
+        remaining = plan.needed - plan.done
+        why = f"{counted(remaining, 'annotation')} of {plan.needed:,} remaining."
+        return NextStep("review", why, page="review")
     several = len(summary.names_of(AnnotatorKind.PERSON)) > 1
     if several and ADJUDICATED not in summary.names_of(AnnotatorKind.GOLD):
         why = "The plan is done. Decide the items on which people differ."

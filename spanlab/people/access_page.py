@@ -14,16 +14,7 @@ from spanlab.people.logins import (
     token_table,
 )
 from spanlab.schema import AccessToken, Permission, Role
-from spanlab.ui.common import (
-    actor,
-    datasets_with,
-    kept,
-    page_link,
-    plain,
-    store,
-    title,
-    wanted_dataset,
-)
+from spanlab.ui.common import actor, dataset_at, datasets_with, kept, page_link, plain, store, title
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 from spanlab.ui.tables import show_grid
 
@@ -38,7 +29,7 @@ def page() -> None:
         show_news()
     leads_all = actor().may(Permission.ADMINISTER)
     names = [summary.name for summary in datasets_with(Permission.MANAGE)]
-    names.sort(key=lambda name: name != wanted_dataset())  # the one at hand is offered first
+    names.sort(key=lambda name: name != dataset_at())  # the one at hand is offered first
     places = [*names, _ALL] if leads_all else names
     tabs = ["Roles", "Keys", *(["Forget a person", "Log"] if leads_all else [])]
     roles, keys, *for_leads = st.tabs(tabs)

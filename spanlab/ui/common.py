@@ -195,7 +195,7 @@ def _draw_steps(page: str) -> None:
         if of != page and has_page(of.lower()) and (leads or of != "Campaign")
     ]
     before, after = [n for n in mine if n < number][-1:], [n for n in mine if n > number][:1]
-    dataset = wanted_dataset()
+    dataset = dataset_at()
     query = {} if dataset is None else {_DATASET: dataset}
     with st.container(key="page-steps", horizontal=True, width="content", gap="small"):
         for near, icon in ((before, ":material/arrow_back:"), (after, ":material/arrow_forward:")):
@@ -292,7 +292,7 @@ def datasets_for(
         untitled: the title of a page that has one only where there is no dataset.
     """
     summaries = {summary.name: summary for summary in datasets_with(needs, versions=versions)}
-    wanted = wanted_dataset()
+    wanted = dataset_at()
     if untitled is not None and (wanted not in summaries if wanted is not None else not summaries):
         title(untitled)
     if wanted is not None and wanted not in summaries:
@@ -320,7 +320,7 @@ def choose_dataset(
     """
     names = list(summaries)
     # The box follows the URL, which a link from another page or the callback has set.
-    st.session_state[_CHOICE] = wanted_dataset() or names[0]
+    st.session_state[_CHOICE] = dataset_at() or names[0]
     dataset_name = place.selectbox(
         "Dataset",
         names,
@@ -344,7 +344,7 @@ def _describe_dataset(summary: DatasetSummary) -> str:
     return " · ".join(filter(None, parts))
 
 
-def wanted_dataset() -> str | None:
+def dataset_at() -> str | None:
     """Return the dataset of the URL, else the one last worked with; None for none yet."""
     return st.query_params.get(_DATASET) or st.session_state.get(_CURRENT)
 

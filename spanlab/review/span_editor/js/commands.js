@@ -75,21 +75,8 @@ export const COMMANDS = {
     selectWord: (editor, event) => editor.selection.move(aside(editor, event, "word"), true, true),
     selectLine: (editor, event) => editor.selection.move(editor.view.geometry.lineAway(event.key), true),
     selectEdge: (editor, event) => editor.selection.move(paragraphEdge(editor, event), true),
-    selectThisWord: (editor) => {
-        const { text } = editor.item;
-        const range = editor.selection.range;
-        if (range) return editor.selection.move(text.nextWord(range.end), true, true);
-        const [start, end] = text.wordAt(editor.selection.caret);
-        editor.selection.caret = start;
-        return editor.selection.move(end, true, true);
-    },
-    selectThisSentence: (editor) => {
-        const { text } = editor.item;
-        const range = editor.selection.range;
-        const [start, end] = text.sentenceAt(range?.end ?? editor.selection.caret);
-        if (!range) editor.selection.caret = start;
-        return editor.selection.move(end, true, true);
-    },
+    selectThisWord: (editor) => selectOneMore(editor, "wordAt"),
+    selectThisSentence: (editor) => selectOneMore(editor, "sentenceAt"),
     draw: (editor) => {
         const selected = editor.selection.range;
         if (!selected) return false;
@@ -141,6 +128,14 @@ function again(editor, kind, possible, done) {
     if (changed) editor.focusOn(changed);
     else editor.view.focusChanged({ scroll: false });
     return editor.view.say(done);
+}
+
+/** Select the word or sentence at the caret; where something is selected, one more. */
+function selectOneMore({ item, selection }, which) {
+    const { range } = selection;
+    const [start, end] = item.text[which](range?.end ?? selection.caret);
+    if (!range) selection.caret = start;
+    return selection.move(end, true, true);
 }
 
 function step(editor, by, event) {
