@@ -62,7 +62,7 @@ def page() -> None:
     filled = search_form(summary, here)
     with start_bar():
         if here.problem:
-            st.markdown("Optimisation needs a model: see above.")
+            st.markdown("Choose a model above to see the cost, and to start.")
         else:
             _draw_start(summary, filled)
         if latest is not None and is_started_here(latest.id):

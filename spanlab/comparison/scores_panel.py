@@ -24,6 +24,7 @@ from spanlab.scoring.annotator_tables import (
     score_table,
 )
 from spanlab.scoring.annotators import DatasetComparison
+from spanlab.scoring.answer_scores import ANSWER_SCORES
 from spanlab.scoring.calibration import Confusion
 from spanlab.scoring.files import SCORES
 from spanlab.ui.charts import pair_chart
@@ -33,6 +34,7 @@ from spanlab.ui.tables import csv_button, show_chart, show_grid, show_remarks, s
 
 _MOST = 20  # people, and others, in a chart
 _MOST_PER_LANGUAGE = 5  # in each of its small charts
+_MAIN_OF_ANSWERS = 3  # scores of whole answers that are shown at first: precision, recall, F1
 _MOST_CURVES = 7  # that can be told apart
 _PICTURE = 520  # pixels, the height of the box that the picture scrolls in
 # The headings stay while the cells scroll; the darker a cell, the higher the agreement.
@@ -63,10 +65,10 @@ def show_scores(comparison: DatasetComparison, names: Collection[str]) -> None:
     """Draw the macro scores of the annotators chosen, the best first, and one metric as a chart."""
     scores = [score for score in comparison.scores if score.kind is None or score.name in names]
     answers = [one for one in comparison.answers.scores if one.kind is None or one.name in names]
-    of_answers = answer_table(answers if any(one.kind for one in answers) else ())
+    has_answers = any(one.kind for one in answers)
     if not any(score.kind for score in scores):
-        if of_answers.rows:
-            show_table(of_answers)
+        if has_answers:
+            show_table(answer_table(answers))
             st.caption("No scores of spans: no item has marked places on both sides.")
             return
         st.info(
@@ -83,8 +85,9 @@ def show_scores(comparison: DatasetComparison, names: Collection[str]) -> None:
         st.caption(ONE_ITEM)
     drawn = language_table(scores, metric) if per_language else table
     _draw(drawn, metric, per_language=per_language)
-    if of_answers.rows:
-        show_table(of_answers)
+    if has_answers:
+        n_shown = _MAIN_OF_ANSWERS if len(columns) == len(MAIN_SCORES) else None
+        show_table(answer_table(answers, [*ANSWER_SCORES][:n_shown]))
     more = more_table(scores)
     if more.rows:
         show_grid(more, "Means of packages' metrics over all languages, with 95 % intervals")

@@ -118,7 +118,7 @@ def _draw_start(
     if not filled["detectors"]:
         st.markdown("Choose a detector to see what a run costs.")
     elif any(map(asks_models, filled["detectors"])) and environment().problem:
-        st.markdown("These detectors need a model: see above.")
+        st.markdown("Choose a model above to see the cost, and to start.")
     else:
         with errors_shown():
             request = request_with_options(store(), summary.name, RunOptions.checked(filled))

@@ -152,7 +152,9 @@ def language_table(scores: Sequence[ScoredAnnotator], metric: str) -> ResultTabl
     )
 
 
-def answer_table(scores: Sequence[ScoredAnswers]) -> ResultTable:
+def answer_table(
+    scores: Sequence[ScoredAnswers], columns: Sequence[str] = tuple(ANSWER_SCORES)
+) -> ResultTable:
     """Return a row per annotator with the scores of its verdicts on whole answers."""
     return table_of(
         "answer-scores",
@@ -163,8 +165,8 @@ def answer_table(scores: Sequence[ScoredAnswers]) -> ResultTable:
         (ITEMS, lambda scored: scored.scores.n),
         (HALLUCINATED_ANSWERS, lambda scored: scored.scores.hallucinated),
         *(
-            (column, lambda scored, of=name: _answer_cell(scored, of))
-            for name, column in ANSWER_SCORES.items()
+            (ANSWER_SCORES[name], lambda scored, of=name: _answer_cell(scored, of))
+            for name in columns
         ),
     )
 
