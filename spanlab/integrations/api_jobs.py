@@ -110,7 +110,7 @@ class ApiJobs:
         self, store: Store, offers: ServiceOffers, settings: Settings | None = None
     ) -> None:
         self.store, self._offers, self._jobs = store, offers, Jobs(settings)
-        self._lock, self._starting = Lock(), [0]  # shared by those who act
+        self._lock, self._starting = Lock(), set[str]()  # shared by those who act
 
     def acting_as(self, actor: Actor) -> ApiJobs:
         """Return the same jobs, of which an actor sees only what their roles allow."""
@@ -126,8 +126,8 @@ class ApiJobs:
             HTTPException: too many jobs are under way.
         """
         spec = self._offers.spec(request.detector)
-        with self._counted_as_starting():
-            job_id = token_hex(16)
+        job_id = token_hex(16)
+        with self._counted_as_starting(job_id):
             dataset = _DATASET + job_id
             items = (answer.item(str(number)) for number, answer in enumerate(request.answers))
             self.store.import_records(dataset, (Record(item=item) for item in items))
@@ -140,19 +140,19 @@ class ApiJobs:
         return self.get(job_id)
 
     @contextmanager
-    def _counted_as_starting(self) -> Iterator[None]:
+    def _counted_as_starting(self, job_id: str) -> Iterator[None]:
         """Count a job that is being started, and refuse it if too many are under way."""
         with self._lock:
             queued = api_jobs.find(self.store, self._jobs.store.under_way())
-            if len(queued) + self._starting[0] >= _OPEN:
+            if len(self._starting.union(each.id for each in queued)) >= _OPEN:
                 words = f"{_OPEN} jobs are under way: wait until one has ended"
                 raise HTTPException(429, words, RETRY)
-            self._starting[0] += 1
+            self._starting.add(job_id)
         try:
             yield
         finally:
             with self._lock:
-                self._starting[0] -= 1
+                self._starting.discard(job_id)
 
     def get(self, job_id: str) -> ApiJob:
         """Return the state and progress of a job.

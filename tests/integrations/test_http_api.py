@@ -299,6 +299,24 @@ def test_all_jobs_under_way_count_and_no_others(
     assert len(client.get("/v1/jobs").json()) == 4
 
 
+def test_a_job_that_was_just_queued_counts_once(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spanlab.integrations.api_jobs._OPEN", 2)
+    submit, meanwhile = Jobs.submit, []
+
+    def submit_and_ask(jobs: Jobs, request: RunRequest, *, job_id: str) -> str:
+        submitted = submit(jobs, request, job_id=job_id)
+        monkeypatch.setattr(Jobs, "submit", submit)
+        meanwhile.append(client.post("/v1/jobs", json={"answers": [ASKED]}).status_code)
+        return submitted
+
+    monkeypatch.setattr(Jobs, "submit", submit_and_ask)
+    assert client.post("/v1/jobs", json={"answers": [ASKED]}).status_code == 202
+    assert meanwhile == [202]
+    assert client.post("/v1/jobs", json={"answers": [ASKED]}).status_code == 429
+
+
 def test_passages_of_an_index_are_offered(store: Store, tmp_path: Path) -> None:
     corpus = tmp_path / "towers.jsonl"
     corpus.write_text(json.dumps({"text": PASSAGE}) + "\n")
