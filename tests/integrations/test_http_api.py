@@ -303,7 +303,7 @@ def test_a_job_that_was_just_queued_counts_once(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("spanlab.integrations.api_jobs._OPEN", 2)
-    submit, meanwhile = Jobs.submit, []
+    submit, meanwhile = Jobs.submit, list[int]()
 
     def submit_and_ask(jobs: Jobs, request: RunRequest, *, job_id: str) -> str:
         submitted = submit(jobs, request, job_id=job_id)
