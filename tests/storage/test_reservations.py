@@ -28,6 +28,7 @@ from spanlab.schema import (
     Annotation,
     AnnotatorKind,
     AssignedShare,
+    CheckRules,
     DatasetSettings,
     QueueQuery,
     Record,
@@ -40,6 +41,8 @@ from spanlab.worklists import drawing, paging, plans
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
+
+CHECKS = CheckRules(labels=("gold",))
 
 
 @pytest.fixture
@@ -85,6 +88,22 @@ def test_an_item_goes_to_as_many_people_as_it_is_to_however_many_ask_at_once(
     assert len(holders) == 2
     assert not any(plans.reserve(planned, "d", "c", holder) for holder in holders)
     assert plans.reserve(planned, "d", "c", "Ada") == tuple(holders)
+
+
+def test_beside_check_items_an_item_is_reserved_for_whoever_has_it_in_their_list(
+    planned: Store,
+) -> None:
+    planned.change_settings("d", lambda now: now.model_copy(update={"known": CHECKS}))
+    assert not any(plans.reserve(planned, "d", "c", name) for name in ("Ada", "Ben", "Cleo"))
+    assert [plans.n_held(planned, "d", name) for name in ("Ada", "Ben", "Cleo")] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("known", [None, CHECKS], ids=["no-checks", "checks"])
+def test_without_a_plan_nothing_is_reserved(known: CheckRules | None, planned: Store) -> None:
+    changes = {"overlap": 0, "known": known}
+    planned.change_settings("d", lambda now: now.model_copy(update=changes))
+    assert plans.reserve(planned, "d", "c", "Ada") == ()
+    assert plans.n_held(planned, "d", "Ada") == 0
 
 
 def test_a_reservation_counts_until_its_holder_has_decided(planned: Store) -> None:
