@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from optimizers.examples import LabelledItem
 from optimizers.held_out import DataFold
 from optimizers.request import PromptSearch
 from optimizers.tuning import PromptTuner
-from optimizers.watching import Event, SearchRemark, StoppableMeter
+from optimizers.watching import MOST_UNPLACED, Event, SearchRemark, StoppableMeter
 from spanlab.base.errors import (
     BudgetError,
     NoCreditError,
@@ -195,6 +196,21 @@ def test_replies_that_mark_nothing_of_their_answer_end_the_search(
     with pytest.raises(UnparsableAnswerError, match="20 replies in a row mark nothing that is in"):
         tuner.run(examples)
     assert len(model_server.requests) < 100
+
+
+def test_a_reply_that_marks_something_of_its_answer_lets_the_search_go_on(
+    ready: Ready, model_server: ModelServer, samples: Path, examples: list[LabelledItem]
+) -> None:
+    right, numbers = GoldAnswers(read(samples)), count()
+
+    def reply(ask: ModelRequest) -> ScriptedReply:
+        quotes = "[[ ## parts ## ]]" in ask.text
+        return say_fields(parts=["Zzyzx Qwfp"]) if quotes and next(numbers) % 2 else right(ask)
+
+    model_server.script(reply)
+    tuner, _ = ready(folds=0)
+    tuner.run(examples)
+    assert next(numbers) > 2 * MOST_UNPLACED + 2
 
 
 def test_a_spent_budget_ends_the_search(
