@@ -56,6 +56,7 @@ class Option:
         titles: what the choices are called on the screen.
         placeholder: what an empty field shows.
         commas: whether the command line takes a list as one text with commas between.
+        listed_by: the command that lists it, where those that take it do not.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Option:
     placeholder: str = "default"
     commas: bool = False
     above: bool = False
+    listed_by: str = ""
 
     @property
     def shown(self) -> str:

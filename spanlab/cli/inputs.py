@@ -85,7 +85,12 @@ def takes_options(function: Callable[..., None]) -> Callable[..., None]:
         function(**arguments)
 
     command.__name__ = function.__name__
-    command.__doc__ = function.__doc__
+    all_options = (option for _, options in models.values() for option in options)
+    listing = dict.fromkeys(option.listed_by for option in all_options if option.listed_by)
+    further = (
+        f"\n\n    Further options depend on the files: `{lists}` lists them." for lists in listing
+    )
+    command.__doc__ = "".join((function.__doc__ or "", *further))
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # typer reads it
     command.__annotations__ = {}
     return command
@@ -120,7 +125,7 @@ def _make_parameter(option: Option) -> inspect.Parameter:
         bounds = {name: _as_integer(value) for name, value in bounds.items() if value is not None}
         if option.above:  # typer's own ranges hold their ends
             bounds["callback"] = _check_above(bounds["min"])
-    shown = typer.Option(*names, help=option.about, **bounds)
+    shown = typer.Option(*names, help=option.about, hidden=bool(option.listed_by), **bounds)
     return inspect.Parameter(
         option.keyword,
         inspect.Parameter.KEYWORD_ONLY,

@@ -5,6 +5,7 @@ from spanlab.doors import Command, Page, Room
 ROOM = Room(
     commands={
         "import": Command("Read files into a dataset.", "import_commands:import_command", 10),
+        "formats": Command("List formats and their options.", "import_commands:formats", 15),
         "export": Command("Write a dataset with its annotations.", "commands:export", 120),
         "index": Command(
             "Index a corpus, so that detectors can look things up in it.",

@@ -18,7 +18,9 @@ from spanlab.data.joining import join_annotations
 from spanlab.data.predictions import import_predictions
 from spanlab.data.pulling import TraceSource, pull_traces
 from spanlab.formats import recipe_of
+from spanlab.formats.registry import options_of, titles
 from spanlab.output.figures import counted, named_ids
+from spanlab.output.tables import fact_table
 from spanlab.schema import AnnotatorKind
 from spanlab.search.index import build
 from spanlab.storage import Store
@@ -131,6 +133,30 @@ def import_command(
         if told := describe_fields(done.fields):
             console.say(f"fields: {told}")
         _warn(done.missing)
+
+
+def formats(
+    name: Annotated[
+        str | None, typer.Argument(help="List the options that this one alone has.")
+    ] = None,
+) -> None:
+    """List formats and their options, which all commands that read files take.
+
+    \b
+    spanlab formats
+    spanlab formats json
+    """
+    if name is None:
+        facts = {
+            one: "; options ".join(
+                filter(None, (title, ", ".join(option.flags[-1] for option in options_of(one))))
+            )
+            for one, title in titles().items()
+            if one != "auto"
+        }
+    else:
+        facts = {option.flags[-1]: option.about for option in options_of(name)}
+    console.write_tables([fact_table("formats", "", facts or {"options": "none"})])
 
 
 def _with_traces(files: list[str], folder: Path) -> list[str]:

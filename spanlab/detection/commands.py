@@ -13,7 +13,7 @@ import typer
 
 from spanlab.base.errors import UsageError
 from spanlab.cli import console, inputs
-from spanlab.cli.inputs import OptionsAmong, Output, SpanCleanup, takes_options
+from spanlab.cli.inputs import OptionsWithout, Output, SpanCleanup, takes_options
 from spanlab.detection import Spec, asks_models, entry_of
 from spanlab.detection.common.fit_options import FITTED
 from spanlab.detection.file_run import FileRun, FileRunCounts
@@ -39,10 +39,7 @@ if TYPE_CHECKING:
 def annotate(
     source: Annotated[list[str], typer.Argument(help="A dataset, or files or globs.")],
     options: RunOptions,
-    reading: Annotated[
-        ReadOptions,
-        OptionsAmong("recipe", "contexts", "requests", "column", "records", "turns", "speaker"),
-    ],
+    reading: Annotated[ReadOptions, OptionsWithout("format", "common_labels", "encoding")],
     output: Output = None,
     format: Annotated[
         str | None,
@@ -76,8 +73,8 @@ def annotate(
     dataset = source[0]
     if output is not None or format is not None or reading.model_fields_set:
         raise UsageError(
-            "-o, --format, --contexts, --column, --records and --turns are for files; a dataset "
-            f"keeps its annotations: spanlab export {dataset} -o FILE"
+            "-o, --format, --contexts, --column and what else says how files are read is for "
+            f"files; a dataset keeps its annotations: spanlab export {dataset} -o FILE"
         )
     from spanlab.detection import working
     from spanlab.storage import Store

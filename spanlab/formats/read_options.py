@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
@@ -167,27 +167,6 @@ class ReadOptions(OptionModel):
         "messages=chat, passages=docs.content. Repeatable.",
         flags="--column",
     )
-    turns: Literal["last", "all"] = option(
-        "last",
-        title="Items of a chat",
-        help="Which answers of a chat become items: the last one, or all. What came before is the "
-        "question, what tools returned are passages.",
-        titles={"last": "The last answer", "all": "Each answer"},
-    )
-    speaker: str | None = option(
-        None,
-        title="The model in a chat",
-        help="The speaker who is the model, in chats that have names of speakers and no roles.",
-        placeholder="for example helper-bot",
-    )
-    hallucinated_if: tuple[str, ...] = option(
-        (),
-        title="Hallucinated if",
-        help="What a column of verdicts on whole answers says: label=bad,wrong where these values "
-        "mean hallucinated and all others do not, score<0.5 for numbers, none to read no verdicts. "
-        "By default it is told from names and values. Repeatable.",
-        placeholder="for example label=bad",
-    )
     common_labels: bool = option(
         False,
         title="Common labels",
@@ -224,9 +203,10 @@ class ReadOptions(OptionModel):
         return options_of()
 
     def having(self, **options: Any) -> Self:
-        """Return these options with others, also of formats; None for one of a format is unsaid."""
+        """Return these options with others, also of formats, of which defaults are unsaid."""
         common = {name: options.pop(name) for name in [*options] if name in type(self).model_fields}
-        own = {name: value for name, value in {**self.own, **options}.items() if value is not None}
+        own, unsaid = {**self.own, **options}, {o.name: o.default for o in self.further_options()}
+        own = {name: value for name, value in own.items() if value not in (None, unsaid[name])}
         return self.model_copy(update={**common, "own": own})
 
     @field_validator("own")

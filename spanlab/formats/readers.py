@@ -139,13 +139,15 @@ def _make_reader(file: InputFile, options: ReadOptions) -> FormatReader:
         # Whoever maps the columns of a table knows it for another.
         make = make if is_json else table or reader_of("csv")
     if others := options.own.keys() - make.own_options.model_fields.keys():
-        (flag, has) = min(
-            (option.flags[-1], other)
-            for other in formats()
-            for option in options_of(other)
-            if option.name in others
+        name = next(name for name in formats() if reader_of(name) is make)
+        other = next(option for option in options_of() if option.name in others)
+        own = ", ".join(option.flags[-1] for option in options_of(name))
+        has = [one for one in formats() if other.name in reader_of(one).own_options.model_fields]
+        raise UsageError(
+            f"{file.name} is {name}, which has no option {other.flags[-1]}, "
+            f"{f'only {own}' if own else 'and none of its own'}; "
+            f"{', '.join(has)} {'has' if len(has) == 1 else 'have'} it"
         )
-        raise UsageError(f"{file.name} is {name}, which has no option {flag}; {has} has it")
     if options.columns and not make.maps_columns:
         mapped = [other for other in formats() if reader_of(other).maps_columns]
         raise UsageError(

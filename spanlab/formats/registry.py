@@ -54,7 +54,10 @@ def options_of(*names: str) -> tuple[Option, ...]:
     """Return the options that these formats alone have, each once; without names those of all."""
     models = (reader_of(name).own_options for name in names or formats())
     options = {option.name: option for model in models for option in options_in(model)}
-    return tuple(replace(option, path=("own", name)) for name, option in options.items())
+    return tuple(
+        replace(option, path=("own", name), listed_by="spanlab formats NAME")
+        for name, option in options.items()
+    )
 
 
 def titles() -> dict[str, str]:

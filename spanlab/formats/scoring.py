@@ -86,7 +86,7 @@ def read_placed_labels(
     name = options.format
     if name == "auto":
         name = detect(path, encoding=options.encoding)
-    if name == "mushroom" and not options.columns:
+    if name == "mushroom" and not (options.columns or options.own):
         file = InputFile(path, str(path), encoding=options.encoding)
         if annotator is None or _is_submission(file):  # a submission has one annotator, unnamed
             return _mushroom(file, on_wrong)

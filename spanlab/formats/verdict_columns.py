@@ -15,6 +15,7 @@ from operator import ge, gt, le, lt
 from typing import Any, Final, Literal, NamedTuple
 
 from spanlab.base.errors import InputError, UsageError
+from spanlab.base.options import OptionModel, option
 from spanlab.formats.columns import paths, value_at, words_of
 from spanlab.formats.reader import parse_object
 from spanlab.formats.verdict_words import (
@@ -62,6 +63,19 @@ def _told_word(value: object) -> str:
     """Return a value as rules have it."""
     word = plain_word(value)
     return _TRUTHS.get(word, word)
+
+
+class VerdictOptions(OptionModel):
+    """What verdicts on whole answers say."""
+
+    hallucinated_if: tuple[str, ...] = option(
+        (),
+        title="Hallucinated if",
+        help="What a column of verdicts on whole answers says: label=bad,wrong where these values "
+        "mean hallucinated and all others do not, score<0.5 for numbers, none to read no verdicts. "
+        "By default it is told from names and values. Repeatable.",
+        placeholder="for example label=bad",
+    )
 
 
 @dataclass(frozen=True)

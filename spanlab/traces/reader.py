@@ -31,7 +31,7 @@ from spanlab.formats.json_rows import is_single, printed_objects
 from spanlab.formats.known.csv_table import CsvReader, column_names
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import FormatEntry, NoAnswer, checked
-from spanlab.formats.verdict_columns import Rules, rules_in
+from spanlab.formats.verdict_columns import Rules, VerdictOptions, rules_in
 from spanlab.output.figures import named_ids
 from spanlab.schema import Item, Passage, Record
 from spanlab.text.thoughts import without_thoughts
@@ -46,6 +46,8 @@ class TraceReader(reader.FormatReader):
     """Reads the traces of a file, each with the number of the line on which it begins."""
 
     in_tables = in_parquet = True  # frames of Phoenix and MLflow
+    own_options = VerdictOptions
+    _own: VerdictOptions
 
     @classmethod
     def recognises(cls, record: Mapping[str, object]) -> bool:
@@ -54,7 +56,7 @@ class TraceReader(reader.FormatReader):
 
     def __init__(self, file: InputFile, options: ReadOptions) -> None:
         super().__init__(file, options)
-        self._rules = rules_in(options.hallucinated_if)
+        self._rules = rules_in(self._own.hallucinated_if)
         self._fed_back = FeedbackCounts()
         self._sources: dict[str, dict[str, list[Any]]] = {}  # trace → span → what it is made of
 

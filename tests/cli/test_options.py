@@ -23,6 +23,7 @@ from spanlab.data.export_choice import ExportChoice
 from spanlab.data.importing import ImportOptions
 from spanlab.detection.request import RunOptions
 from spanlab.formats import recipes
+from spanlab.formats.registry import options_of
 from spanlab.models import Meter
 from spanlab.schema.usage import Budget, Usage
 
@@ -117,6 +118,31 @@ def test_a_value_out_of_bounds_is_refused(model: type[OptionModel], option: Opti
                 model.checked({option.keyword: bound - 1 if side == "low" else bound + 1})
     with pytest.raises(UsageError, match="no option named 'nonsense'"):
         model.checked({"nonsense": 1})
+
+
+@pytest.mark.parametrize("command", ["import", "annotate"])
+def test_help_has_the_general_options_of_reading_and_says_what_lists_those_of_a_format(
+    command: str, spanlab: Run
+) -> None:
+    own = {option.flags[-1] for option in options_of()}
+    assert {"--requests", "--records", "--turns", "--speaker", "--sources", "--query"} <= own
+    told = spanlab(command, "--help").stdout
+    shown = {*re.findall(r"^ +(--[a-z-]+)", told, re.MULTILINE)}
+    assert {"--recipe", "--contexts", "--column"} <= shown
+    assert not own & shown
+    assert "Further options depend on the files: `spanlab formats NAME`" in told
+    assert own <= {*re.findall(r"--[a-z-]+", spanlab("formats").stdout)}
+    of_traces = spanlab("formats", "traces").stdout
+    assert (of_traces.split()[0], of_traces.count("--turns")) == ("--hallucinated-if", 0)
+    assert "no format 'nothing'" in spanlab("formats", "nothing").stderr
+
+
+def test_a_default_that_a_page_shows_is_not_said_of_files_of_other_formats() -> None:
+    assert ImportOptions().having(turns="last", records=None).own == {}
+    assert ImportOptions().having(turns="all").own == {"turns": "all"}
+    assert ImportOptions(own={"turns": "all"}).having(turns="last", speaker="max").own == {
+        "speaker": "max"
+    }
 
 
 def test_every_limit_of_a_budget_bounds_the_sum_of_its_name() -> None:

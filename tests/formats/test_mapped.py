@@ -89,7 +89,7 @@ def test_each_turn_may_be_an_item_with_what_came_before(tmp_path: Path) -> None:
         {"role": "assistant", "content": "Since 1899."},
     ]
     path = lines(tmp_path, {"id": "a", "messages": chat}, {"id": "b", "messages": [ASKED, SAID]})
-    options = ReadOptions(turns="all")
+    options = ReadOptions(own={"turns": "all"})
     first, second, other = (record.item for record in read(path, options))
     assert (first.id, first.question, first.answer) == ("a-1", "Where?", "In Paris.")
     assert (first.passages, first.meta) == ((), {"messages": chat})
@@ -165,7 +165,7 @@ def test_another_list_can_be_named(tmp_path: Path) -> None:
     assert chosen == ["In Rome."]
     with pytest.raises(InputError, match=r"no list of records at 'more'; .*more\.rows"):
         read_all(path, ReadOptions(own={"records": "more"}))
-    with pytest.raises(UsageError, match="which has no option --records; json has it"):
+    with pytest.raises(UsageError, match=r"no option --records, and none .* own; json has it"):
         read_all(lines(tmp_path, {"id": "a", "answer": "x"}), ReadOptions(own={"records": "more"}))
 
 

@@ -54,7 +54,7 @@ def test_a_table_of_claims_is_read_as_its_lines_are(tmp_path: Path) -> None:
     )
     assert judged.annotations[0].claims[0].verdict == "supported"
     assert (open_.item.id, open_.annotations) == ("claim-4", ())
-    options = ReadOptions(columns={"answer": "claim"}, hallucinated_if=("none",))
+    options = ReadOptions(columns={"answer": "claim"}, own={"hallucinated_if": ("none",)})
     (mapped, _) = read(path, options)
     assert (mapped.item.meta["label"], mapped.annotations) == ("true", ())
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from pydantic_core import from_json, to_json
 
 from spanlab.base.errors import InputError
-from spanlab.base.options import Option, OptionModel, option
+from spanlab.base.options import Option, option, options_in
 from spanlab.formats.batches import BatchRequests, is_request
 from spanlab.formats.cells import is_said
 from spanlab.formats.chats import answers_in, is_chat, plain_chat
@@ -31,7 +31,7 @@ from spanlab.formats.json_rows import (
 )
 from spanlab.formats.judged_parts import is_answer_in_parts
 from spanlab.formats.known.analysis_table import CellsRow, is_table, join_rows_of_items
-from spanlab.formats.known.tabular import SAMPLES, MappedReader
+from spanlab.formats.known.tabular import SAMPLES, MappedReader, RecordOptions
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import FormatEntry
 from spanlab.formats.shapes import apart, is_object, is_packed, lists_records
@@ -41,8 +41,8 @@ _SHARED: Final = ("question", "passages")
 ITSELF: Final = "."  # the path of a file's one object
 
 
-class JsonOptions(OptionModel):
-    """Which records are read, and what belongs to them."""
+class JsonOptions(RecordOptions):
+    """Which records are read, what belongs to them and what is in them."""
 
     requests: Path | None = option(
         None,
@@ -72,7 +72,8 @@ class JsonReader(MappedReader):
 
     def asked(self) -> tuple[Option, ...]:
         """Return which lists there are, if any, and requests if these are results of a batch."""
-        requests, records = super().asked()
+        own = {option.name: option for option in options_in(self.own_options)}
+        requests, records = own["requests"], own["records"]
         read_path = ITSELF if self._list is None else self._list.path
         paths = dict.fromkeys((read_path, *(list_.path for list_ in self._lists), ITSELF))
         records = replace(records, kind="choice", choices=tuple(paths), default=read_path)

@@ -3,7 +3,7 @@
 ``passages`` may be a plain text or a JSON list of texts or ``{"text", "title", "url", "date"}``;
 ``spans`` a JSON list of ``[start, end]``, ``{"start", "end", "text", "prob", "label", "note"}`` or
 texts of the answer, which become gold labels; ``messages`` a chat, whose last turn is question and
-answer, or each of them (``ReadOptions.turns``). A column may lie inside another (``paths``). An
+answer, or each of them (``turns``). A column may lie inside another (``paths``). An
 empty cell says nothing; columns without a field go into meta. What was written here (``flat``) is
 read with all its annotators, unless columns are mapped.
 """
@@ -19,13 +19,13 @@ from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path, PurePath
 from tempfile import NamedTemporaryFile
-from typing import IO, Any, ClassVar, Final, NamedTuple, cast
+from typing import IO, Any, ClassVar, Final, Literal, NamedTuple, cast
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from spanlab.base.errors import InputError
-from spanlab.base.options import Option
+from spanlab.base.options import Option, option
 from spanlab.formats import reader
 from spanlab.formats.annotator_rows import SAID, SPANS, AnnotatorRows, annotator_rows_in
 from spanlab.formats.cells import (
@@ -94,7 +94,12 @@ from spanlab.formats.threads import (
     thread_in,
     with_roles,
 )
-from spanlab.formats.verdict_columns import VerdictColumns, rules_in, verdict_columns
+from spanlab.formats.verdict_columns import (
+    VerdictColumns,
+    VerdictOptions,
+    rules_in,
+    verdict_columns,
+)
 from spanlab.formats.verdict_words import plain_word
 from spanlab.formats.vocabulary import words_in
 from spanlab.output.figures import named_ids
@@ -132,9 +137,29 @@ class RecordLayout(NamedTuple):
     options: tuple[Option, ...] = ()
 
 
+class RecordOptions(VerdictOptions):
+    """What chats and verdicts in records say."""
+
+    turns: Literal["last", "all"] = option(
+        "last",
+        title="Items of a chat",
+        help="Which answers of a chat become items: the last one, or all. What came before is the "
+        "question, what tools returned are passages.",
+        titles={"last": "The last answer", "all": "Each answer"},
+    )
+    speaker: str | None = option(
+        None,
+        title="The model in a chat",
+        help="The speaker who is the model, in chats that have names of speakers and no roles.",
+        placeholder="for example helper-bot",
+    )
+
+
 class MappedReader(reader.FormatReader):
     """Reads records whose columns are named by the user, or have common names."""
 
+    own_options: ClassVar[type[RecordOptions]] = RecordOptions
+    _own: RecordOptions
     maps_columns = True
     # Cells that mark nothing where others mark texts; null in JSON is an answer nobody looked at.
     _none_marked: ClassVar[tuple[str | None, ...]] = ("",)
@@ -143,7 +168,7 @@ class MappedReader(reader.FormatReader):
         super().__init__(file, options)
         self._stem = PurePath(file.name).name.split(".")[0]
         self._mapping = Guess()
-        self._rules = rules_in(options.hallucinated_if)
+        self._rules = rules_in(self._own.hallucinated_if)
         self._verdicts = VerdictColumns()
         self._parts: JudgedParts | PublishedParts | None = None
         self._unread_parts = ""  # a remark on parts that may be judged
@@ -153,6 +178,10 @@ class MappedReader(reader.FormatReader):
         self._unread: str | None = None  # a column of marks that are not understood
         self._tagged: tuple[str, ...] = ()  # columns with tags around what is hallucinated
         self._are_texts_marked = False  # whether marks are texts in a cell, empty for none
+
+    def asked(self) -> tuple[Option, ...]:
+        """Return none: what is said of chats is asked with the columns."""
+        return ()
 
     def columns(self) -> tuple[str, ...]:
         """Return the paths of the columns of the first records; none if there are no records."""
@@ -189,10 +218,10 @@ class MappedReader(reader.FormatReader):
     @cached_property
     def _speaker(self) -> str | None:
         """Who the model is in a chat that names it."""
-        is_known = self._options.speaker or self._options.columns
+        is_known = self._own.speaker or self._options.columns
         is_log = not is_known and {*SAYS} & set(self._names_given())
         beside = model_beside_user(list(self._samples_given)) if is_log else None
-        return self._options.speaker or beside
+        return self._own.speaker or beside
 
     @cached_property
     def _thread(self) -> Thread | None:
@@ -309,7 +338,7 @@ class MappedReader(reader.FormatReader):
         yield from (votes.unclear for votes in self._votes)
         yield from self._parts.told() if self._parts else ()
         yield from (rule.told() for rule in chain.from_iterable((self._rules or {}).values()))
-        if self._speaker != self._options.speaker:
+        if self._speaker != self._own.speaker:
             yield (
                 f"{self._speaker} is read as the model, as all other messages are a user's; "
                 "--speaker NAME names another one"
@@ -352,7 +381,7 @@ class MappedReader(reader.FormatReader):
     def _turns(self, row: FileRow) -> Iterator[FileRow]:
         column = self._mapping.get("messages")
         answers: Sequence[int] = ()
-        if self._options.turns == "all" and column is not None and row.refused is None:
+        if self._own.turns == "all" and column is not None and row.refused is None:
             with suppress(InputError):  # which is said when its turn comes
                 cells = _cells_of(row)
                 chat = chat_in(value_at(cells, column))

@@ -321,7 +321,7 @@ def test_files_are_annotated_with_the_columns_lists_and_turns_that_are_named(
     assert first.annotations[0].annotator == "offline"
     refused = spanlab("annotate", "mine", "--detector", "offline", "--column", "answer=x")
     assert refused.returncode == 2
-    assert "--column, --records and --turns are for files" in refused.stderr
+    assert "what else says how files are read is for files" in refused.stderr
 
 
 def test_gold_labels_of_any_name_are_what_a_dataset_is_scored_against(
