@@ -262,8 +262,11 @@ def checked_recipe(content: bytes, name: str) -> dict[str, Any]:
     recipe = recipe_in(content, name)
     try:
         ReadOptions.model_validate(recipe)
-    except UsageError as error:
-        raise InputError(str(error), file=name) from None
+    except UsageError as error:  # of an option that formats alone have, which it names
+        field, _, what = str(error).partition(": ")
+        if field not in recipe:
+            raise InputError(str(error), file=name) from None
+        raise InputError(what, file=name, field=field, found=recipe[field]) from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = ".".join(map(str, first["loc"]))

@@ -165,7 +165,7 @@ def test_an_option_of_one_format_is_refused_for_another_and_told_where_it_is_had
     with pytest.raises(UsageError, match=r"no option --records, only --h.*, --turns,.*; json has"):
         read(tmp_path / "a.csv", options)
     (tmp_path / "a.toml").write_text("records = 3\n")
-    with pytest.raises(InputError, match=r"a\.toml: records: it should be a text"):
+    with pytest.raises(InputError, match=r"a\.toml, records: it should be a text"):
         ReadOptions.checked({"recipe": tmp_path / "a.toml"})
     with pytest.raises(UsageError, match="no option named 'nonsense'"):
         ReadOptions.checked({"nonsense": 1})
