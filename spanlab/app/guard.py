@@ -27,7 +27,6 @@ from spanlab.app.visitor import GUARDED, FileGuard, report_routes, routes
 from spanlab.base.redaction import bound_logs
 from spanlab.base.settings import Settings
 from spanlab.cli.servers import HealthPaths, RequestLog, log_json, take_over_logs
-from spanlab.formats.server_files import LOOPBACK, allowed_hosts
 from spanlab.people.logins import (
     has_login,
     has_provider,
@@ -38,6 +37,7 @@ from spanlab.people.logins import (
 from spanlab.storage.copies import sweep_copies
 from spanlab.storage.datasets import open_store
 from spanlab.ui.dots import DARK, LIGHT
+from spanlab.ui.server_files import LOOPBACK, allowed_hosts
 
 log = logging.getLogger("spanlab.server")
 

@@ -107,8 +107,8 @@ def become_server(
         UsageError: a setting is wrong, or other machines would reach it, and nobody said under
             which names.
     """
-    from spanlab.formats.server_files import LOOPBACK, allowed_hosts
     from spanlab.people.logins import has_provider
+    from spanlab.ui.server_files import LOOPBACK, allowed_hosts
 
     has_provider()  # or says what its settings lack
     if host not in LOOPBACK and allowed_hosts() == LOOPBACK:

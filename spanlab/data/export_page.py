@@ -30,7 +30,6 @@ from spanlab.data.report_figures import Overview
 from spanlab.data.report_panel import draw_report_links
 from spanlab.detection.options_form import ask
 from spanlab.doors import Export
-from spanlab.formats.server_files import ServerFiles
 from spanlab.output.figures import counted
 from spanlab.schema import AnnotatorKind, AnnotatorSummary, DatasetSummary, Permission, Status
 from spanlab.schema.progress import PlanProgress
@@ -40,6 +39,7 @@ from spanlab.storage.store import Store
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, store, title
 from spanlab.ui.messages import errors_shown, progress, show_news
+from spanlab.ui.server_files import ServerFiles
 from spanlab.ui.session import seen_store, seen_summary
 from spanlab.ui.tables import show_page
 from spanlab.worklists.plans import plan_of

@@ -22,11 +22,11 @@ from spanlab.formats.guess import FIELDS
 from spanlab.formats.known.tabular import RecordLayout
 from spanlab.formats.read_options import checked_recipe
 from spanlab.formats.registry import formats
-from spanlab.formats.server_files import is_local
 from spanlab.formats.threads import speakers_in
 from spanlab.schema import AnnotatorKind
 from spanlab.ui.common import plain, server_files
 from spanlab.ui.messages import errors_shown
+from spanlab.ui.server_files import is_local
 
 _ROUND = "spanlab.import-round"  # a new number empties the form's widgets
 _UPLOAD = "Upload"

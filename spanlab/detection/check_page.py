@@ -21,7 +21,6 @@ from spanlab.detection.checking import (
 from spanlab.detection.entry import asks_models
 from spanlab.detection.form import ask_model, presets
 from spanlab.detection.request import RunOptions
-from spanlab.formats.server_files import is_local
 from spanlab.output.figures import counted
 from spanlab.output.marked_text import fragment_html, quote_html
 from spanlab.schema import Annotation, Item, Permission, Span
@@ -37,6 +36,7 @@ from spanlab.ui.common import (
     title,
 )
 from spanlab.ui.messages import awaited, errors_shown
+from spanlab.ui.server_files import is_local
 
 _ANSWER, _QUESTION, _PASSAGES = map(kept, ("check.answer", "check.question", "check.passages"))
 _CHECKED: Final = "spanlab.check.result"  # with what was in the boxes

@@ -29,6 +29,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
@@ -420,12 +421,13 @@ def _said(*, is_wrong: bool) -> Verdict:
     return "not-supported" if is_wrong else "supported"
 
 
-def _biography(line: Mapping[str, Any]) -> Iterator[JudgedPart]:
-    for text, kind in zip(
-        *(parse_list(line.get(name)) or [] for name in ("gpt3_sentences", "annotation")),
-        strict=True,
-    ):
-        yield JudgedPart(text, _said(is_wrong=kind != "accurate"), kind)
+def _beside(judged: Mapping[str, Any], line: Mapping[str, Any]) -> Iterator[JudgedPart]:
+    """Yield the parts in lists beside each other, whose columns a recipe names."""
+    names = (judged.get(name, "") for name in ("texts", "verdicts", "labels", "notes"))
+    columns = (parse_list(line.get(name)) or [] for name in names)
+    for text, said, label, note in zip_longest(*columns):
+        verdict = _said(is_wrong=plain_word(said) not in judged["right"])
+        yield JudgedPart(text or "", verdict, label or None, note or None)
 
 
 def _keyed(line: Mapping[str, Any]) -> Iterator[JudgedPart]:
@@ -441,14 +443,6 @@ def _facts(line: Mapping[str, Any], answer: str) -> Iterator[Claim]:
             if fact.get("label") != "IR":  # irrelevant: neither true nor false
                 verdict = verdict_of(fact["label"], field=f"annotations.{n}.{_FACTS}.label")
                 yield Claim(text=fact["text"], source=source, verdict=verdict)
-
-
-def _segments(line: Mapping[str, Any]) -> Iterator[JudgedPart]:
-    names = ("segmented_response", "labels", "type", "comment")
-    columns = (parse_list(line.get(name)) or [] for name in names)
-    for text, is_true, kind, comment in zip_longest(*columns):
-        verdict = _said(is_wrong=is_true is False)
-        yield JudgedPart(text or "", verdict, kind or None, comment or None)
 
 
 def _in_tags(line: Mapping[str, Any]) -> Iterator[JudgedPart]:
@@ -490,14 +484,19 @@ class PublishedParts(NamedTuple):
         return iter(())
 
 
-PUBLISHED: Final = {
-    "segments": PublishedParts(
-        ("segmented_response", "labels", "type", "comment", "index"), _segments
-    ),
+_PUBLISHED: Final = {
     "sentences": PublishedParts(
         ("response_sentences", "unsupported_response_sentence_keys"), _keyed
     ),
     "facts": PublishedParts(("annotations",), None),
     "tags": PublishedParts(("annotated",), _in_tags),
-    "biography": PublishedParts(("gpt3_sentences", "annotation"), _biography),
 }
+
+
+def published_parts(recipe: Mapping[str, Any]) -> PublishedParts | None:
+    """Return how parts are judged in the files of a recipe: in a form by name, or in lists."""
+    judged = recipe.get("judged", "")
+    if isinstance(judged, str):
+        return _PUBLISHED.get(judged)
+    columns = tuple(column for name, column in judged.items() if name != "right")
+    return PublishedParts(columns, partial(_beside, judged))

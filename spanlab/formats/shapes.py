@@ -184,6 +184,7 @@ def _is_text(value: Any) -> bool:
 
 
 _SIDES: Final = tuple(product(("user", "human"), ("assistant", "ai", "bot")))
+_OF_LMSYS: Final = ("prompt", "response")
 
 
 def with_messages(record: Row) -> Row:
@@ -191,28 +192,29 @@ def with_messages(record: Row) -> Row:
 
     That is one with what either side says, or an answer of MT-bench with its request, if joined.
     """
+    for fields, chat in _turns_in(record):
+        rest = {name: value for name, value in record.items() if name not in fields}
+        return {**rest, "messages": chat}
+    return record
+
+
+def _turns_in(record: Row) -> Iterator[tuple[Sequence[str], Any]]:
+    """Yield the fields that hold the turns of a chat, and the chat."""
     for sides in _SIDES:
         if all(isinstance(record.get(side), str) for side in sides):
-            rest = {k: v for k, v in record.items() if k not in sides}
-            return {**rest, "messages": pairs_apart([[record[side] for side in sides]])}
+            yield sides, pairs_apart([[record[side] for side in sides]])
     if is_chat(chat := plain_chat(record.get("responses"))):  # Grok's
-        return {**{k: v for k, v in record.items() if k != "responses"}, "messages": chat}
-    turns = [parse_list(record.get(name)) for name in ("prompt", "response")]
+        yield ("responses",), chat
+    turns = [parse_list(record.get(name)) for name in _OF_LMSYS]
     if all(isinstance(texts, list) and texts and all(map(_is_text, texts)) for texts in turns):
-        rest = {k: v for k, v in record.items() if k not in ("prompt", "response")}
-        return {
-            **rest,
-            "messages": pairs_apart(list(map(list, zip(*turns, strict=False)))),
-        }  # LMSYS
+        yield _OF_LMSYS, pairs_apart(list(map(list, zip(*turns, strict=False))))
     choices = record.get("choices")
     said = choices[0].get("turns") if isinstance(choices, list) and choices else None
-    if not isinstance(said, list):
-        return record
-    said = [turn.get("content") if is_object(turn) else turn for turn in said]  # Arena-Hard's
-    asked = (record.get("request") or {}).get("turns") or []
-    pairs = [pair for pair in zip_longest(asked, said) if pair[1] is not None]
-    rest = {k: v for k, v in record.items() if k not in ("choices", "request")}
-    return {**rest, "messages": pairs_apart([list(pair) for pair in pairs])}
+    if isinstance(said, list):
+        said = [turn.get("content") if is_object(turn) else turn for turn in said]  # Arena-Hard's
+        asked = (record.get("request") or {}).get("turns") or []
+        pairs = [list(pair) for pair in zip_longest(asked, said) if pair[1] is not None]
+        yield ("choices", "request"), pairs_apart(pairs)
 
 
 def _of_columns(value: Row) -> list[Row]:

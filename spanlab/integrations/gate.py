@@ -17,8 +17,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from spanlab.base.errors import StoreError, UsageError
 from spanlab.base.settings import Settings
-from spanlab.formats.server_files import LOOPBACK
 from spanlab.schema import OWNER, Actor, Permission, storable_escapes
+from spanlab.ui.server_files import LOOPBACK
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

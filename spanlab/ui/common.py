@@ -11,11 +11,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from spanlab import doors
-from spanlab.formats.server_files import ServerFiles
 from spanlab.output.figures import counted
 from spanlab.schema import OWNER, Actor, DatasetSummary, Permission
 from spanlab.storage.datasets import open_store
 from spanlab.storage.store import Store
+from spanlab.ui.server_files import ServerFiles
 
 _DATASET = "dataset"  # the query parameter of deep links
 _ITEM = "item"  # and of an item in it

@@ -12,7 +12,7 @@ import pytest
 from spanlab.base.errors import InputError
 from spanlab.data.import_files import estimate_items, in_folders, save_upload, unpack_contexts
 from spanlab.formats.files import files_named
-from spanlab.formats.server_files import ServerFiles
+from spanlab.ui.server_files import ServerFiles
 
 
 def test_globs_come_in_sorted_order(tmp_path: Path) -> None:

@@ -59,11 +59,11 @@ from spanlab.formats.feedback import (
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.guess import Guess, guess, marks_alone, unread_marks
 from spanlab.formats.judged_parts import (
-    PUBLISHED,
     JudgedParts,
     PublishedParts,
     is_answer_in_parts,
     judged_parts_in,
+    published_parts,
 )
 from spanlab.formats.known.analysis_table import (
     CellsRow,
@@ -253,7 +253,7 @@ class MappedReader(reader.FormatReader):
     def _published(self) -> PublishedParts | None:
         """How parts are judged in a form of their own; None if people say what judges."""
         recipe = known_for(columns_of(self._samples_given)) if self._rules is None else {}
-        return PUBLISHED.get(recipe.get("judged", ""))
+        return published_parts(recipe)
 
     def _names_given(self) -> tuple[str, ...]:
         return tuple(next(iter(self._samples_given), ()))

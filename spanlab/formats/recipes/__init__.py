@@ -13,7 +13,13 @@ A recipe has options of reading that say what a file's fields mean, by their nam
 
 Those in this folder also say what their files are called (``title``) and which paths these have
 and others lack (``has``): such files are read by their ``columns`` without a word. ``judged`` names
-the form in which parts of their answers are judged, of ``judged_parts.PUBLISHED``.
+the form in which parts of their answers are judged, or lists of them that stand beside each other:
+
+    [judged]
+    texts = "sentences"   # the first that is named
+    verdicts = "correct"
+    right = ["true"]      # words of verdicts that are not wrong
+    labels = "types"      # of what is wrong, and notes; other columns are read as well
 """
 
 from __future__ import annotations
