@@ -19,7 +19,7 @@ from spanlab.data import label_panel as label_editor
 from spanlab.data import question_panel as question_editor
 from spanlab.output.figures import counted, percent
 from spanlab.output.wording import blind_in_words, plan_in_words
-from spanlab.people.entrance import COMPARED, OPENED, change_checks, usual_labels
+from spanlab.people.entrance import OPENED, change_checks, compared_in_words, usual_labels
 from spanlab.people.logins import has_login
 from spanlab.schema import (
     LABEL_SETS,
@@ -241,8 +241,8 @@ def _draw_checks(summary: DatasetSummary) -> None:
     known = _ask_checks(summary) if used else None
     if used and not summary.settings.is_blind:
         st.caption("Saving also sets other people's marks to “Always hidden” (Review plan).")
-    if used and summary.settings.overlap == 1:
-        st.caption(COMPARED)
+    if used and (compared := compared_in_words(summary.settings)):
+        st.caption(compared)
     if _save_button("known"):
         with errors_shown("Nothing was saved."):
             change_checks(store(), summary.name, None if known is None else known.model_dump())

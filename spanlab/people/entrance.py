@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -312,8 +313,9 @@ def test_in_words(state: EntranceState, rules: CheckRules) -> str:
     return f"Not passed: mean IoU {score}, {needed} needed. {kind}"
 
 
-COMPARED: Final = (  # said where it is so: one person per item
-    "With one person per item, people who compare their lists can tell check items."
+_COMPARED: Final = (
+    "People who compare their lists can tell check items: more people have these than the plan "
+    "asks for."
 )
 OPENED: Final = "Lists that people have opened get more check items only with new items."
 CHECK_LABELS: Final = "known"  # the name of labels that make check items, where there are none
@@ -330,8 +332,14 @@ def checks_in_words(store: Store, dataset: str) -> str:
     rules = store.settings(dataset).known
     names = ", ".join(f"“{name}”" for name in (rules.labels if rules else ()))
     n_checks = len(check_items.check_ids(store, dataset))
-    said = f"{counted(n_checks, 'check item')}, with labels of {names}. {OPENED}"
-    return f"{said} {COMPARED}" if store.settings(dataset).overlap == 1 else said
+    compared = compared_in_words(store.settings(dataset))
+    return f"{counted(n_checks, 'check item')}, with labels of {names}. {OPENED} {compared}".strip()
+
+
+def compared_in_words(settings: DatasetSettings) -> str:
+    """Say that lists tell check items; empty if everybody has, or may have, each item."""
+    is_told = settings.overlap and settings.overlap < (len(settings.assigned_to) or math.inf)
+    return _COMPARED if is_told else ""
 
 
 def usual_labels(summary: DatasetSummary) -> tuple[str, ...]:

@@ -34,6 +34,9 @@ _NO_PLAN: Final = (
     "No review plan. Set how many people finish each item, and who, to see remaining work and the "
     "expected finish."
 )
+_SURPLUS: Final = (
+    "more than the plan asks for: an item that is left open for an hour goes to others, too."
+)
 _CHECKED: Final = "Mean IoU with the right labels of check items."
 
 
@@ -283,6 +286,8 @@ def people_table(overview: CampaignOverview) -> ResultTable:
     remarks = [f"Items per hour count active time in Review. {agreement} Days and times are UTC."]
     if overview.plan is not None and not settings.assigned_to:
         remarks.append("Remaining items are shared: one item can count for several people.")
+        if overview.plan.surplus:
+            remarks.append(f"{counted(overview.plan.surplus, 'review')} {_SURPLUS}")
     remarks.append(blind_in_words(settings))
     head = plan_in_words(settings) or "People"
     done_of_needed = (

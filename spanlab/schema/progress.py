@@ -33,11 +33,15 @@ class PersonProgress:
 
 @dataclass(frozen=True)
 class PlanProgress:
-    """How far a plan is: annotations that it asks for, those it has, and people by name."""
+    """How far a plan is: annotations that it asks for, those it has, and people by name.
+
+    ``surplus`` is how many more people have finished an item than it asks for, where it names none.
+    """
 
     needed: int
     done: int
     people: tuple[PersonProgress, ...]
+    surplus: int = 0
 
     def of(self, annotator: str) -> PersonProgress | None:
         """Return how far a person is; None for one whom the plan does not know."""

@@ -124,8 +124,10 @@ def _draw(
     if n_before is None:  # who begins amid the work is not given what was due before
         n_before = 0 if n_given else n_others
     given, pool = {entry.position for entry in waiting if entry.attempt == 0}, list[int]()
-    if settings.known and not (settings.assigned_to and settings.share_of(reviewer) is None):
-        pool = check_items.unseen(connection, dataset, secret, had, given)
+    if not (settings.assigned_to and settings.share_of(reviewer) is None):
+        pool = [*given]  # where check items have ended, they stay: what goes alone would be one
+        if settings.known:
+            pool = check_items.unseen(connection, dataset, secret, had, given)
         end = max(handles, default=-1)  # behind it are items that came with the new others
         pool.sort(key=lambda at: (at not in given, at not in handles, at <= end))
     of_pool = {*pool}
@@ -145,7 +147,7 @@ def _draw(
     gone = given.difference(checks)  # of these, what is no check item any more is an item as others
     rest = [p for p in planned if p in gone or not (p in had or p in of_pool)]
     rest += checks
-    if settings.known:
+    if settings.known or checks:
         rest.sort(key=lambda position: check_items.draw(secret, f"place {position}"))
     listed += (
         _Entry(position, 0 if position in checks else None, handles.get(position, ""))
@@ -288,14 +290,20 @@ def _free(connection: Connection, dataset: DatasetRow, query: QueueQuery) -> Sel
 def progress(store: Store, dataset: str, person: str) -> QueueProgress:
     """Return how far a person is with their list, and what is to come of one that grows.
 
-    What others hold at the moment is left: nobody has more left when it becomes free.
+    What others hold at the moment is left: nobody has more left when it becomes free. Of a list
+    that grows, with check items, nothing is told of what others do before it has come to its end:
+    check items, which others take from nobody, would be told by it.
     """
     with store.reading(dataset, person) as (connection, row, _):
-        return progress_of(connection, row, person)
+        how_far, settings = progress_of(connection, row, person), settings_of(connection, dataset)
+        if not (settings.known and grows(settings)):
+            return how_far
+        rest = how_far.by_others + how_far.left
+        return replace(how_far, by_others=rest if how_far.waiting else 0)
 
 
 def progress_of(connection: Connection, dataset: DatasetRow, reviewer: str) -> QueueProgress:
-    """Return what ``progress`` does."""
+    """Return how far a person is, by what others have finished."""
     settings, size = settings_of(connection, dataset.name), _size(connection, dataset, reviewer)
     counted = counts(connection, dataset, reviewer)
     own = _select_own(connection, dataset, reviewer)
@@ -335,14 +343,17 @@ def _n_to_come(connection: Connection, dataset: DatasetRow, reviewer: str, n_new
 
 
 def n_to_come(store: Store, dataset: str, query: QueueQuery) -> int:
-    """Return how many items a query lets through are to come into its reviewer's list."""
+    """Return how many items a query lets through are to come into its reviewer's list.
+
+    With check items also those that others have finished: see ``progress``.
+    """
     with selecting(store, dataset, query) as selection:
         connection, row, query = selection.connection, selection.dataset, selection.query
         settings = settings_of(connection, dataset)
         if not _may_grow(settings, query):
             return 0
-        free = replace(query, reserve=False, max_annotators=settings.overlap - 1)
-        n_free = _free(connection, row, free).count()
+        most = None if settings.known else settings.overlap - 1
+        n_free = _free(connection, row, replace(query, reserve=False, max_annotators=most)).count()
         return _n_to_come(connection, row, query.reviewer, n_free)
 
 

@@ -65,11 +65,12 @@ def _progress(
     per_item = min(settings.overlap, len(settings.assigned_to) or settings.overlap)
     n_people = reservations.n_finished(connection, dataset, queue_values)
     counted = func.sum(case((n_people < per_item, n_people), else_=per_item))
-    totals = over_planned(connection, dataset, func.count(), counted)
-    n_items, done = connection.execute(totals).one()
+    totals = over_planned(connection, dataset, func.count(), counted, func.sum(n_people))
+    n_items, done, n_done = connection.execute(totals).one()
+    surplus = 0 if settings.assigned_to or not n_items else n_done - done
     if not settings.may_lose:
         done = sum(person.done for person in reached)
-    return PlanProgress(n_items * per_item, done or 0, reached)
+    return PlanProgress(n_items * per_item, done or 0, reached, surplus)
 
 
 def part_of(

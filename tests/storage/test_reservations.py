@@ -23,6 +23,7 @@ from spanlab.oplog.operations import (
     SetStatus,
     Undo,
 )
+from spanlab.people.overview import oversee
 from spanlab.review.queue import first_item, neighbours, progress
 from spanlab.schema import (
     Annotation,
@@ -137,6 +138,13 @@ def test_a_reservation_ends_by_itself_unless_its_holder_writes(
     query = _queue("Ben")
     assert [row.item_id for row in paging.page(planned, "d", query).rows] == ["b"]
     assert not plans.reserve(planned, "d", "b", "Ben")
+    for n_more, person in enumerate(("Ben", "Ada")):  # who had it open all the while
+        _write(planned, "b", person, FinishItem())
+        plan = plans.plan(planned, "d")
+        assert plan is not None
+        assert (plan.done, plan.surplus) == (2, n_more)
+    (told,) = oversee(planned, "d").tables()
+    assert any(remark.startswith("1 review more than the plan asks") for remark in told.remarks)
     planned.delete_dataset("d")
     assert planned.datasets() == []
 

@@ -99,6 +99,40 @@ def test_what_others_finish_changes_nothing_of_a_list(store: Store) -> None:
     assert review.progress(store, "d", "Ada") == how_far
 
 
+@pytest.mark.parametrize("overlap", [1, 2])
+def test_two_people_who_talk_tell_no_check_item_by_what_one_sees_of_the_others_work(
+    store: Store, overlap: int
+) -> None:
+    """Whatever Ben finishes, and takes back: before Ada has nothing more to take, and then."""
+    _set(store, overlap=overlap, known=CheckRules(labels=("gold",), share=0.3))
+    asked = QueueQuery(reviewer="Ada", listed=True, blind=True, reserve=True)
+    ben = replace(asked, reviewer="Ben")
+    for query in (asked, ben):
+        drawing.draw(store, "d", query.reviewer)
+    first = _grow(store, 2)[0]
+
+    def seen() -> tuple[object, ...]:
+        standing = (review.standing(store, "d", each, first) for each in (asked, german))
+        return review.progress(store, "d", "Ada"), *standing
+
+    german, before = replace(asked, lang="de"), list[tuple[object, ...]]()
+    bens = [drawing.draw_next(store, "d", ben) for _ in range(25)]
+    before.append(seen())
+    for item in filter(None, bens):
+        for person in ("Ben", "Cleo")[:overlap]:
+            _write(store, item, person)
+            before.append(seen())
+    assert {*bens} & _checks(store, "Ben")
+    assert len({*before}) == 1
+    while (item := drawing.draw_next(store, "d", asked)) is not None:
+        _write(store, item, "Ada")
+    ended = seen()
+    assert review.progress(store, "d", "Ada").left == 0
+    for item in filter(None, bens):
+        _write(store, item, "Ben", Status.NOT_ANNOTATED, base=1)
+        assert seen() == ended
+
+
 def test_a_blind_reviewer_asks_for_nothing_by_how_many_have_finished_it(store: Store) -> None:
     drawing.draw(store, "d", "Ada")
     for query in (replace(_ADA, blind=False), replace(_ADA, listed=False)):
@@ -233,6 +267,19 @@ def test_gold_labels_that_go_and_come_back_tell_nobody_which_are_check_items(sto
     assert set(before) <= set(_listed(store))
     assert _checks(store) == given
     store.save_annotations("d", [(f"{n:02}", _GOLD) for n in range(0, 60, 4)])
+    assert (_listed(store), _checks(store)) == (before, given)
+
+
+def test_check_items_that_end_and_begin_again_are_the_same(store: Store) -> None:
+    """They stay meanwhile: what left a list alone would have been one."""
+    _set(store, overlap=1, assigned_to=("Ada", "Ben"))
+    before, given = _listed(store), _checks(store)
+    _write(store, before[0], "Ada")
+    rules = store.settings("d").known
+    _set(store, known=None)
+    meanwhile = _listed(store)
+    assert [name for name in meanwhile if name in before] == before
+    _set(store, known=rules)
     assert (_listed(store), _checks(store)) == (before, given)
 
 
