@@ -141,6 +141,13 @@ class QueueQuery:
         if self.detector_status is not None and self.detector is None:
             raise UsageError("detector_status needs the name of a detector")
 
+    @property
+    def narrows(self) -> bool:
+        """Whether it goes by what was said in items or of them, such as by a text."""
+        probs = self.min_prob, self.max_prob, self.min_disagreement
+        said = *probs, self.detector_status, self.text, self.label
+        return self.unplaced or said != (None,) * len(said)
+
 
 @dataclass(frozen=True)
 class QueueRow:

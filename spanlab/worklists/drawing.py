@@ -15,7 +15,7 @@ or goes alone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -34,7 +34,7 @@ from spanlab.storage.assignment import deal, is_by, rows_of
 from spanlab.storage.catalog import DatasetRow, counts, settings_of
 from spanlab.storage.engine import insert_new, insert_rows
 from spanlab.storage.items import id_at
-from spanlab.storage.tables import annotated, queue_items, queues
+from spanlab.storage.tables import annotated, queue_items, queue_values, queues
 from spanlab.worklists import check_items
 from spanlab.worklists.reservations import ANY_NUMBER, reserve
 from spanlab.worklists.selection import Selection, selecting
@@ -213,9 +213,13 @@ def _draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) -
         begin = check_items.draw(secret, f"others {size.others}") % dataset.n_items
         if _n_due(connection, dataset, reviewer, secret, 0):
             pool = _coming(connection, dataset, reviewer, secret)
-            check = _fitting_check(connection, dataset, query, pool)
+            alike = replace(query, lang=query.lang or _next_lang(connection, dataset, query, begin))
+            check = _fitting_check(connection, dataset, alike, pool)
     if check is None:
-        position = _take_free(connection, dataset, settings, query, begin)
+        coming = _upcoming(connection, dataset, query, begin)
+        n_people = settings.overlap
+        free = (at for at in coming if not reserve(connection, dataset, at, reviewer, n_people))
+        position = next(free, None)
     else:
         position = check
         reserve(connection, dataset, check, reviewer, ANY_NUMBER)
@@ -241,9 +245,13 @@ def _n_due(
 
 
 def _may_grow(settings: DatasetSettings, query: QueueQuery) -> bool:
-    """Return whether a query asks for what is in no list yet, where lists grow."""
+    """Return whether a query asks for what is in no list yet, where lists grow.
+
+    With check items that is what it asks for by language alone: no check item would come for some
+    narrow filters, and what comes later in spite of that would be one.
+    """
     is_new = query.status in {None, Status.NOT_ANNOTATED} and not query.sample
-    asks = query.listed and query.reserve and is_new
+    asks = query.listed and query.reserve and is_new and not (settings.known and query.narrows)
     return grows(settings) and asks and query.reviewer not in settings.away
 
 
@@ -345,12 +353,13 @@ def _n_to_come(connection: Connection, dataset: DatasetRow, reviewer: str, n_new
 def n_to_come(store: Store, dataset: str, query: QueueQuery) -> int:
     """Return how many items a query lets through are to come into its reviewer's list.
 
-    With check items also those that others have finished: see ``progress``.
+    With check items also those that others have finished (see ``progress``), and none by language:
+    what is due beside a few items of one would tell when a check item comes.
     """
     with selecting(store, dataset, query) as selection:
         connection, row, query = selection.connection, selection.dataset, selection.query
         settings = settings_of(connection, dataset)
-        if not _may_grow(settings, query):
+        if not _may_grow(settings, query) or (settings.known and query.lang):
             return 0
         most = None if settings.known else settings.overlap - 1
         n_free = _free(connection, row, replace(query, reserve=False, max_annotators=most)).count()
@@ -431,24 +440,29 @@ def _planned(
     return Selection(connection, dataset, query, without_checks=True).positions()
 
 
-def _take_free(
-    connection: Connection,
-    dataset: DatasetRow,
-    settings: DatasetSettings,
-    query: QueueQuery,
-    last: int | None,
-) -> int | None:
-    """Reserve the first item of a queue that is in no list of its person; None if there is none.
+def _upcoming(
+    connection: Connection, dataset: DatasetRow, query: QueueQuery, last: int | None
+) -> Iterator[int]:
+    """Yield the positions of a queue that are in no list of its person, the next one first.
 
-    It is looked for behind the ``last`` position that they got, where most are still free, and only
-    then from the beginning.
+    They are looked for behind the ``last`` position that they got, where most are still free, and
+    only then from the beginning.
     """
     selection = _free(connection, dataset, query)
     for place in (QueueCursor(last), None) if last is not None else (None,):
-        for position in selection.search(place, _TRIES, forward=True):
-            if not reserve(connection, dataset, position, query.reviewer, settings.overlap):
-                return position
-    return None
+        yield from selection.search(place, _TRIES, forward=True)
+
+
+def _next_lang(
+    connection: Connection, dataset: DatasetRow, query: QueueQuery, last: int | None
+) -> str | None:
+    """Return the language of the item that comes if no check item does; None for no item.
+
+    A check item in a language that has no other items left would be told by it.
+    """
+    position = next(_upcoming(connection, dataset, query, last), None)
+    of_item = queue_values.c.dataset_id == dataset.id, queue_values.c.position == position
+    return connection.execute(select(queue_values.c.lang).where(*of_item)).scalar()
 
 
 def _write(

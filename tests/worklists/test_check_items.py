@@ -17,6 +17,7 @@ from spanlab.base.errors import UsageError
 from spanlab.base.settings import Settings
 from spanlab.oplog.operations import FinishItem, SentOperation, SetStatus
 from spanlab.review import queue as review
+from spanlab.review.span_editor import EditorMessage, ReviewQueue, exchange
 from spanlab.review.writes import AddedEvidence, add_evidence
 from spanlab.schema import (
     Annotation,
@@ -301,3 +302,52 @@ def test_a_merged_list_brings_no_check_items_that_nobody_has_begun(store: Store)
     store.merge_annotators("d", "Ben", "Ada")
     assert set(_listed(store)) == {*lists["Ada"], begun}
     assert begun in _checks(store)
+
+
+def test_no_filter_tells_a_check_item_by_how_many_items_it_has(store: Store) -> None:
+    """A few items of a filter are those in the list, before an item is drawn and after."""
+    _set(store, overlap=1, known=CheckRules(labels=("gold",), share=0.3))
+    found = Annotation(annotator="detector", kind=AnnotatorKind.DETECTOR)
+    store.save_annotations("d", [(f"{n:02}", found) for n in range(0, 60, 2)])
+    asked = QueueQuery(reviewer="Ada", listed=True, blind=True, reserve=True)
+    narrow = (
+        replace(asked, lang="de"),
+        replace(asked, detector="detector", detector_status=Status.DONE),
+        replace(asked, text="said"),
+    )
+    drawing.draw(store, "d", "Ada")
+    names = _grow(store, 1)
+
+    def totals() -> list[int]:
+        return [review.standing(store, "d", each, names[0]).total for each in narrow]
+
+    before = totals()
+    for _ in range(24):
+        names += _grow(store, 1)
+        (row,) = [r for r in paging.page(store, "d", _ADA).rows if r.item_id == names[-1]]
+        has = row.lang == "de", int(row.item_id) % 2 == 0, True
+        now = totals()
+        assert now == [total + one for total, one in zip(before, has, strict=True)]
+        before = now
+    assert _checks(store)
+
+
+def test_nothing_that_was_not_there_for_a_filter_comes_later(store: Store) -> None:
+    """A check item that no filter had brought would be told by that."""
+    _set(store, overlap=1, known=CheckRules(labels=("gold",), share=0.3))
+    asked = QueueQuery(reviewer="Ada", listed=True, blind=True, reserve=True)
+    drawing.draw(store, "d", "Ada")
+    _grow(store, 1)
+    narrow = replace(asked, text="said")
+    assert drawing.draw_next(store, "d", narrow) is None
+    answer = exchange(store, ReviewQueue("d", replace(narrow, text="x"), None), EditorMessage())
+    assert answer.json["empty"] == "No item fits this filter. Widen it under Queue."
+    german = list[str]()
+    while (item := drawing.draw_next(store, "d", replace(asked, lang="de"))) is not None:
+        german.append(item)
+        _write(store, item, "Ada")
+    came = [drawing.draw_next(store, "d", asked) for _ in range(30)]
+    assert {int(item) >= 30 for item in came[:-1] if item} == {True}
+    checks = _checks(store)
+    assert checks & {*german}
+    assert checks & {*came}

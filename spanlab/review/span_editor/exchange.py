@@ -293,7 +293,7 @@ def _explain_empty(store: Store, place: ReviewQueue) -> str:
             return "Nothing in this dataset is assigned to you. Ask the lead."
     if place.query.share is not None:
         return "You have finished everything assigned to you."
-    if place.query.reserve:
+    if place.query.reserve and not (place.query.narrows and store.settings(place.dataset).known):
         return "Nothing left for you: other people have finished or reserved the remaining items."
     if place.query.status is not None:
         return (
