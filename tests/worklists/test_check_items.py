@@ -119,9 +119,9 @@ def test_two_people_who_talk_tell_no_check_item_by_what_one_sees_of_the_others_w
     german, before = replace(asked, lang="de"), list[tuple[object, ...]]()
     bens = [drawing.draw_next(store, "d", ben) for _ in range(25)]
     before.append(seen())
-    for item in filter(None, bens):
+    for bens_item in filter(None, bens):
         for person in ("Ben", "Cleo")[:overlap]:
-            _write(store, item, person)
+            _write(store, bens_item, person)
             before.append(seen())
     assert {*bens} & _checks(store, "Ben")
     assert len({*before}) == 1
@@ -129,8 +129,8 @@ def test_two_people_who_talk_tell_no_check_item_by_what_one_sees_of_the_others_w
         _write(store, item, "Ada")
     ended = seen()
     assert review.progress(store, "d", "Ada").left == 0
-    for item in filter(None, bens):
-        _write(store, item, "Ben", Status.NOT_ANNOTATED, base=1)
+    for bens_item in filter(None, bens):
+        _write(store, bens_item, "Ben", Status.NOT_ANNOTATED, base=1)
         assert seen() == ended
 
 
