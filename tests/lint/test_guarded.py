@@ -41,7 +41,7 @@ HARMLESS = """
     search_guide in_days test_in_words remind_table responses_in_words describe_fields
     questions_left_out
     suggestions_in_words more_table holds_api_key has_provider failed_login_page leaving_page
-    describe_undoing_gold blind_in_words
+    describe_undoing_gold blind_in_words compared_in_words
     usual_labels check_claims gold_name sweep_copies fragment_html reference_of score_finding
     agreement_finding claim_finding progress_finding build asks_models entries entry_of options_of
     reliability_table shown_rate clustered score_item
