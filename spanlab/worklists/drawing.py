@@ -205,15 +205,17 @@ def _draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) -
         return None
     _, secret = _begin(connection, dataset, reviewer)
     size, mine = _size(connection, dataset, reviewer), rows_of(queue_items, dataset, reviewer)
-    last = select(queue_items.c.position).where(*mine, queue_items.c.place == size.end - 1)
-    begin = connection.execute(last).scalar() if query.order == "import" else None
-    check = None
+    at_end = select(queue_items.c.position).where(*mine, queue_items.c.place == size.end - 1)
+    last = connection.execute(at_end).scalar()
+    begin, check = last if query.order == "import" else None, None
     if settings.known:  # an order by values would leave out what stands before the last one
         query = replace(query, order="import", reverse=False)
         begin = check_items.draw(secret, f"others {size.others}") % dataset.n_items
         if _n_due(connection, dataset, reviewer, secret, 0):
             pool = _coming(connection, dataset, reviewer, secret)
-            alike = replace(query, lang=query.lang or _next_lang(connection, dataset, query, begin))
+            near = next(_upcoming(connection, dataset, query, begin), last)
+            # In a language that has no other items left it would be told by that.
+            alike = replace(query, lang=_lang_at(connection, dataset, near))
             check = _fitting_check(connection, dataset, alike, pool)
     if check is None:
         coming = _upcoming(connection, dataset, query, begin)
@@ -453,14 +455,7 @@ def _upcoming(
         yield from selection.search(place, _TRIES, forward=True)
 
 
-def _next_lang(
-    connection: Connection, dataset: DatasetRow, query: QueueQuery, last: int | None
-) -> str | None:
-    """Return the language of the item that comes if no check item does; None for no item.
-
-    A check item in a language that has no other items left would be told by it.
-    """
-    position = next(_upcoming(connection, dataset, query, last), None)
+def _lang_at(connection: Connection, dataset: DatasetRow, position: int | None) -> str | None:
     of_item = queue_values.c.dataset_id == dataset.id, queue_values.c.position == position
     return connection.execute(select(queue_values.c.lang).where(*of_item)).scalar()
 

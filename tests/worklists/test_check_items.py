@@ -334,7 +334,7 @@ def test_no_filter_tells_a_check_item_by_how_many_items_it_has(store: Store) -> 
 
 def test_nothing_that_was_not_there_for_a_filter_comes_later(store: Store) -> None:
     """A check item that no filter had brought would be told by that."""
-    _set(store, overlap=3, known=CheckRules(labels=("gold",), share=0.15))
+    _set(store, overlap=3, known=CheckRules(labels=("gold",), share=0.25))
     asked = QueueQuery(reviewer="Ada", listed=True, blind=True, reserve=True)
     drawing.draw(store, "d", "Ada")
     _grow(store, 1)
@@ -348,7 +348,7 @@ def test_nothing_that_was_not_there_for_a_filter_comes_later(store: Store) -> No
         while (item := drawing.draw_next(store, "d", replace(query, lang="de"))) is not None:
             german.append(item)
             _write(store, item, person)
-        came = [drawing.draw_next(store, "d", query) for _ in range(30)]
+        came = [drawing.draw_next(store, "d", query) for _ in range(40)]
         assert {int(item) >= 30 for item in came if item} == {True}
         assert _checks(store, person) & {*german}
         assert _checks(store, person) & {*came}
