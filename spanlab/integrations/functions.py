@@ -36,6 +36,8 @@ def marked_by(name: str, item: Item, found: Found) -> Annotation:
     marked = gold_in(others, name, item.answer)
     assert marked is not None  # as it is a list
     own = {"annotator": name, "kind": AnnotatorKind.DETECTOR, "spans": (*spans, *marked.spans)}
+    if lost := len(marked.claims):
+        own["note"] = f"{lost} of {len(parts)} texts not found in their answer: kept as claims"
     return Annotation.model_validate({**dict(marked), **own})
 
 

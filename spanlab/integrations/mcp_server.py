@@ -21,6 +21,7 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
 from pydantic import ValidationError
 
 from spanlab.base.errors import ConfigurationError, SpanlabError, UsageError
+from spanlab.base.fields import message_of
 from spanlab.base.redaction import redact
 from spanlab.base.settings import Settings
 from spanlab.integrations.offers import (
@@ -185,7 +186,8 @@ def _add_offers(server: MCPServer[Any], offers: ServiceOffers) -> None:
 
     passages_read = _SEARCHED if offers.searches else _GIVEN
     server.add_tool(find_hallucinations, description=_MARKS.format(passages_read))
-    server.add_tool(verify_claim, description=_JUDGES.format(passages_read))
+    if offers.judges:
+        server.add_tool(verify_claim, description=_JUDGES.format(passages_read))
     server.add_tool(score_spans)
 
 
@@ -256,6 +258,12 @@ def tool_errors() -> Iterator[None]:
     """Turn errors of spanlab into errors of an MCP tool, without keys in the messages."""
     try:
         yield
+    except ValidationError as error:
+        wrong = (
+            f"{'.'.join(map(str, each['loc']))}: {message_of(each)}".removeprefix(": ")
+            for each in error.errors(include_url=False)
+        )
+        raise ToolError(redact("; ".join(wrong))) from None
     except (SpanlabError, ValueError) as error:
         raise ToolError(redact(str(error))) from None
 

@@ -22,6 +22,7 @@ from spanlab.schema import (
     Annotation,
     AnnotatorKind,
     Claim,
+    Interval,
     Item,
     Language,
     Passage,
@@ -51,11 +52,13 @@ class SubmittedAnswer(FrozenModel):
 
     @field_validator("answer")
     @classmethod
-    def _is_not_reasoning_only(cls, answer: str) -> str:
+    def _is_there(cls, answer: str) -> str:
         try:
             without_thoughts(answer)
         except InputError as error:
             raise ValueError(error.what) from None
+        if not answer.strip():
+            raise ValueError("there is no answer to check")
         return answer
 
     def item(self, item_id: str = "asked") -> Item:
@@ -83,13 +86,6 @@ class DetectionRequest(SubmittedAnswer):
 
     detector: DetectorName | None = None
 
-    @field_validator("answer")
-    @classmethod
-    def _is_there(cls, answer: str) -> str:
-        if not answer.strip():
-            raise ValueError("there is no answer to check")
-        return answer
-
 
 class ClaimRequest(FrozenModel):
     """A claim to be verified; without ``detector`` the first one offered that judges claims."""
@@ -108,10 +104,11 @@ class SearchRequest(FrozenModel):
 
 
 class ScoreRequest(FrozenModel):
-    """Predicted and gold spans of an answer."""
+    """Predicted and gold spans of an answer; ``hard``, if given, is what is predicted as marked."""
 
     answer: Text
     spans: tuple[Span, ...] = ()
+    hard: tuple[Interval, ...] | None = None
     gold: tuple[Span, ...] = ()
 
     @model_validator(mode="after")
@@ -119,15 +116,22 @@ class ScoreRequest(FrozenModel):
         for span in (*self.spans, *self.gold):
             if not span.fits(self.answer):
                 raise ValueError(f"the answer has no {span.text[:40]!r} at {span.start}")
+        for part in self.hard or ():
+            if part.end > len(self.answer):
+                raise ValueError(f"the answer ends at {len(self.answer)}, before {part.end}")
         return self
 
 
 class DetectionReply(FrozenModel):
-    """What a detector found; evidence names ``passages`` by index (from 0)."""
+    """What a detector found; evidence names ``passages`` by index (from 0).
+
+    ``hard`` is what is marked as hallucinated; ``spans`` say how likely each part is.
+    """
 
     detector: str
     status: Status
     spans: tuple[Span, ...] = ()
+    hard: tuple[Interval, ...] = ()
     claims: tuple[Claim, ...] = ()
     passages: tuple[Passage, ...] = ()
     note: str | None = None
@@ -161,6 +165,11 @@ class ServiceOffers:
         self._corpus = corpus
         self._build: Callable[[str, bool], Detector] = cache(partial(_build, self._specs))
 
+    @property
+    def judges(self) -> list[str]:
+        """The detectors that judge claims."""
+        return [n for n in self.detectors if _WHOLE in entry_of(n).options.model_fields]
+
     async def find(self, request: DetectionRequest) -> DetectionReply:
         """Return what a detector marks in an answer.
 
@@ -174,11 +183,10 @@ class ServiceOffers:
 
     async def verify(self, request: ClaimRequest) -> DetectionReply:
         """Return a verdict on a claim, as the reply's only claim; raises as ``find`` does."""
-        judges = [name for name in self.detectors if self._judges_claims(name)]
         lang = _language(request.lang, request.claim, request.passages)
         item = Item(id="asked", lang=lang, answer=request.claim, passages=request.passages)
         return await self._detect(
-            self._check_offered(request.detector, judges), item, as_one_claim=True
+            self._check_offered(request.detector, self.judges), item, as_one_claim=True
         )
 
     async def search(self, query: str, k: int = PER_SEARCH) -> tuple[Passage, ...]:
@@ -197,7 +205,8 @@ class ServiceOffers:
     def score(self, request: ScoreRequest) -> ScoreReply:
         """Score predicted spans against gold ones."""
         scored: ItemScore = score_item(
-            _labels(request.answer, request.gold), _labels(request.answer, request.spans)
+            _labels(request.answer, request.gold),
+            _labels(request.answer, request.spans, request.hard),
         )
         return ScoreReply(iou=scored.iou, corr=scored.corr, f1=scored.f1)
 
@@ -215,9 +224,6 @@ class ServiceOffers:
         if name is not None and name not in offered:
             raise NotOfferedError(f"{name!r} is not offered; available: {', '.join(offered)}")
         return name or offered[0]
-
-    def _judges_claims(self, name: str) -> bool:
-        return _WHOLE in entry_of(name).options.model_fields
 
     async def _detect(self, name: str, item: Item, *, as_one_claim: bool) -> DetectionReply:
         finding = await self._build(name, as_one_claim).detect(item)
@@ -238,6 +244,9 @@ def reply_of(annotation: Annotation, item: Item) -> DetectionReply:
         detector=annotation.annotator,
         status=annotation.status,
         spans=tuple(map(sent, annotation.spans)),
+        hard=tuple(
+            Interval(start=part.start + begin, end=part.end + begin) for part in hard_of(annotation)
+        ),
         claims=tuple(
             claim.model_copy(update={"source": claim.source and sent(claim.source)})
             for claim in annotation.claims
@@ -254,8 +263,15 @@ def _build(specs: Mapping[str, Spec], name: str, as_one_claim: bool) -> Detector
     return build(spec, Meter())
 
 
-def _labels(answer: str, spans: Sequence[Span]) -> ItemLabels:
-    annotation = Annotation(annotator="asked", kind=AnnotatorKind.DETECTOR, spans=tuple(spans))
+def _labels(
+    answer: str, spans: Sequence[Span], hard: Sequence[Interval] | None = None
+) -> ItemLabels:
+    annotation = Annotation(
+        annotator="asked",
+        kind=AnnotatorKind.DETECTOR,
+        spans=tuple(spans),
+        hard=None if hard is None else tuple(hard),
+    )
     return ItemLabels(
         id="asked",
         lang=UNDETERMINED,

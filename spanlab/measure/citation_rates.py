@@ -105,7 +105,11 @@ def citation_rates(
             return None
         return mean(None if one is None else getattr(one, name) for one in shares)
 
-    return CitationRates(*map(column, CitationRates._fields))
+    rates = CitationRates(*map(column, CitationRates._fields))
+    named = any(getattr(one, kind) for one in known for kind in _QUOTATIONS)
+    if named or rates.valid is None or rates.valid.mean == 1:
+        return rates
+    return rates._replace(misattributed=None, changed=None, fabricated=None)  # marks of no kind
 
 
 def citation_table(field: str, groups: Sequence[CitationGroup]) -> tuple[ResultTable, ...]:

@@ -46,6 +46,7 @@ from spanlab.scoring.intervals import count_rate
 from spanlab.scoring.report import mean_of
 from spanlab.storage import Store
 from spanlab.storage.datasets import check_annotators, summary_of, with_progress
+from spanlab.text.extents import intersection
 from spanlab.text.labels import hard_of
 
 _NO_COMMON: Final = (
@@ -132,7 +133,7 @@ def count_rates(
         if len(tally.values) > MOST_GROUPS:
             raise UsageError(f"{field} has more than {MOST_GROUPS} values: choose another field")
     if not tally.values:
-        lacking = "given a label in" if field == LABEL else "finished no item of"
+        lacking = "given no label in" if field == LABEL else "finished no item of"
         raise UsageError(f"{', '.join(names)} has {lacking} {dataset!r}")
     if tally.values == {NOTHING_THERE}:
         fields = ", ".join(fields_of(store, dataset))
@@ -320,11 +321,7 @@ def _mean_rates(record: Record, names: Sequence[str], relations: Relations) -> _
     marked = [hard_of(annotation) for annotation in finished if not annotation.is_verdict_only]
     sizes = [sum(end - start for start, end in extents) / length for extents in marked]
     claims = [_claims(annotation) for annotation in finished if annotation.claims]
-    labels = Counter(
-        label
-        for annotation in finished
-        for label in sorted({span.label for span in annotation.spans if span.label})
-    )
+    labels = Counter(label for annotation in finished for label in sorted(_labels(annotation)))
     return _ItemRates(
         question=(item.lang, item.question),
         relations=relations,
@@ -335,6 +332,12 @@ def _mean_rates(record: Record, names: Sequence[str], relations: Relations) -> _
         claims=fmean(claims) if claims else None,
         labels={label: count / len(finished) for label, count in labels.items()},
     )
+
+
+def _labels(annotation: Annotation) -> set[str]:
+    """Return the labels of what is marked; a span that is less than likely is no mark."""
+    marked = hard_of(annotation)
+    return {s.label for s in annotation.spans if s.label and intersection(marked, [s])}
 
 
 def _claims(annotation: Annotation) -> float:
@@ -376,7 +379,8 @@ def _span_rate(counted: Sequence[_ItemRates], codes: Sequence[int]) -> MeanInter
     if not rows:
         return None
     counts, lengths, of = (np.array(column) for column in zip(*rows, strict=True))
-    mean, low, high = (1000 * end for end in count_rate(counts, lengths, of))
+    # A span has a character at least.
+    mean, low, high = (min(1000 * end, 1000.0) for end in count_rate(counts, lengths, of))
     return MeanInterval(mean=mean, low=low, high=high)
 
 

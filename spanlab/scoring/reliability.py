@@ -205,7 +205,10 @@ def rate_raters(records: Iterable[Record], names: Sequence[str] = ()) -> RaterRe
     """
     stretches = _read(records, names)
     if len(stretches.people) < 2:
-        raise UsageError("to say how reliable people are, two of them must have finished items")
+        raise UsageError(
+            "how reliable people are is told by the places that they mark: two of them must have "
+            "finished items that way, not by a verdict alone"
+        )
     groups = _same(stretches)
     marks = np.column_stack([_first_seen(stretches.marks[:, group]) for group in groups])
     model = dawid_skene(marks, stretches.counts(), truth=stretches.truth)

@@ -54,6 +54,16 @@ def test_what_a_function_returns_are_its_marks(
     assert marks(found) == expected
 
 
+def test_a_text_that_is_not_in_the_answer_is_told_of() -> None:
+    def judge(item: Item) -> list[str]:
+        return ["opened", "closed"]
+
+    annotation = spanlab.annotate(ROWS, judge)[0].by("judge")
+    assert annotation is not None
+    assert annotation.note == "1 of 2 texts not found in their answer: kept as claims"
+    assert [claim.text for claim in annotation.claims] == ["closed"]
+
+
 def test_a_coroutine_function_is_a_detector_and_a_span_keeps_what_it_says() -> None:
     async def judge(item: Item) -> list[Span]:
         return [Span.of(item.answer, 9, 13).model_copy(update={"note": "another year"})]

@@ -96,6 +96,12 @@ def test_spans_come_back_with_evidence_and_are_scored(client: TestClient) -> Non
     assert said["passages"][year["evidence"][0]["passage"]] == {"text": PASSAGE}
     gold = {"answer": ANSWER, "spans": said["spans"], "gold": said["spans"]}
     assert client.post("/v1/scores", json=gold).json()["iou"] == 1.0
+    assert [ANSWER[part["start"] : part["end"]] for part in said["hard"]] == ["1989", "Ada Smith"]
+    unlikely = [{**span, "prob": 0.4} for span in said["spans"]]
+    scored = gold | {"spans": unlikely, "hard": said["hard"]}
+    assert client.post("/v1/scores", json=scored).json()["iou"] == 1.0
+    past = client.post("/v1/scores", json=scored | {"hard": [{"start": 0, "end": 999}]})
+    assert past.status_code == 422
     shifted = {"start": 0, "end": 3, "text": "Thx"}
     refused = client.post("/v1/scores", json={"answer": ANSWER, "spans": [shifted]})
     assert (refused.status_code, "has no 'Thx'" in refused.json()["error"]) == (422, True)
@@ -389,6 +395,11 @@ _A_SPAN = {"start": 0, "end": 1, "text": "a"}
             *("POST", "scores", {"answer": "a", "gold": [{**_A_SPAN, "label": "\x01"}]}),
             "gold.0.label: it should have no control characters",
             id="control",
+        ),
+        pytest.param(
+            *("POST", "jobs", {"answers": [{"answer": "a"}, {"answer": "  "}]}),
+            "answers.1.answer: there is no answer to check",
+            id="no-answer",
         ),
         pytest.param("POST", "detections", [], "the body: it should be an object", id="list"),
         pytest.param(

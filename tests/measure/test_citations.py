@@ -77,6 +77,39 @@ def test_quotations_by_what_is_wrong_with_them() -> None:
     assert shares[3:] == pytest.approx((1 / 3, 0, 1 / 3, 1 / 3))
 
 
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [("number", [0, None, None, None]), ("changed quotation", [0, 0, 1, 0])],
+)
+def test_marks_without_a_kind_of_quotation_are_no_quotations_without_faults(
+    store: Store, label: str, expected: list[float | None]
+) -> None:
+    answer = "“Two of the quotations” [1]."
+    said = Record(item=item_of(answer), annotations=(marked(answer, ("Two", label)),))
+    store.import_records("d", [said])
+    figures = rates(store, "d", "lang").figures()["groups"][0]["citations"]
+    of = [figures[name] for name in ("valid", "misattributed", "changed", "fabricated")]
+
+    assert [each and each["mean"] for each in of] == expected
+
+
+def test_what_nobody_judged_is_no_support(tmp_path: Path) -> None:
+    """English answers that cite Japanese passages: the detector ``citations`` judges nothing."""
+    answer = "The tower was built in 1889 and it is the highest one of all in the city [1]."
+    passage = "この橋は一九三二年に開通しました。建設には八年かかったと市長は言いました。"
+    item = {"answer": answer, "passages": [passage], "lang": "en"}
+    home = {"SPANLAB_HOME": str(tmp_path / "home")}
+    file = tmp_path / "a.jsonl"
+    file.write_text("".join(json.dumps({**item, "id": f"{n}"}) + "\n" for n in range(20)))
+    run_here(["import", str(file), "--dataset", "d"], tmp_path, home)
+    run_here(["annotate", "d", "--detector", "citations"], tmp_path, home)
+    floor = ["--min-citation-recall", ".8"]
+    gate = run_here(["gate", "d", "--annotator", "citations", *floor], tmp_path, home)
+
+    assert gate.returncode == 2, gate.stdout
+    assert "citations" in gate.stderr
+
+
 def test_without_passages_or_places_there_is_nothing_to_say() -> None:
     bare = Item(id="a", answer=FOUR)
     verdict = Annotation(annotator="g", kind=AnnotatorKind.GOLD, answer_hallucinated=True)

@@ -62,6 +62,19 @@ def test_a_label_counts_as_much_as_the_answer_does_of_which_one_of_two_says_it(
     assert (of(group.rates.answers), group.labels) == (0.5, {"number": 0.5})
 
 
+def test_what_is_less_than_likely_is_no_mark_and_has_no_label(store: Store) -> None:
+    said = record("q", "a", (0, 2)).annotations[0]
+    spans = [
+        Span.of(ANSWER, start, end, label=label, prob=prob)
+        for start, end, label, prob in ((0, 2, "number", 0.9), (2, 4, "other", 0.4))
+    ]
+    said = said.model_copy(update={"spans": tuple(spans)})
+    store.import_records("d", [Record(item=record("q", "a").item, annotations=(said,))])
+    (group,) = rates(store, "d", "meta.run.model").groups
+    assert group.labels == {"number": 1.0}
+    assert max(rate.high or 0 for rate in [group.rates.spans] if rate) <= 1_000
+
+
 def test_rates_by_hand(store: Store) -> None:
     """Model a: one of two answers, 5 of 20 characters, 2 spans on 20. Model b: nothing."""
     store.import_records(

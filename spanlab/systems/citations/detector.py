@@ -9,11 +9,12 @@ from spanlab.base.errors import UsageError
 from spanlab.detection.base import DetectorKit
 from spanlab.detection.building import detector
 from spanlab.detection.entry import entries
-from spanlab.schema import Annotation, AnnotatorKind, Interval, Item
+from spanlab.schema import UNDETERMINED, Annotation, AnnotatorKind, Interval, Item, Status
 from spanlab.systems.citations import JUDGE, NAME
 from spanlab.systems.citations.findings import find_faults
 from spanlab.systems.citations.support import Support, restricted
 from spanlab.text.citations import ReadCitations, citations_of
+from spanlab.text.languages import language_of
 from spanlab.text.terms import share_language
 
 _OTHER_LANGUAGE: Final = "the passages seem to be in another language: nothing was judged"
@@ -32,7 +33,7 @@ class CitationDetector:
         citations = citations_of(item)
         why_not = unjudged(item, citations)
         if why_not is not None:
-            return _annotation(note=why_not)
+            return _annotation(status=Status.SKIPPED, note=why_not)
         return _annotation(**judged(item, citations, restricted(self._judge, item, citations)))
 
 
@@ -41,7 +42,10 @@ def unjudged(item: Item, citations: ReadCitations) -> str | None:
     texts = [passage.text for passage in item.passages]
     if not any(text.strip() for text in texts):
         return "no passages were given: no citation can be looked up"
-    return None if share_language(citations.plain, texts) else _OTHER_LANGUAGE
+    if share_language(citations.plain, texts):
+        return None
+    told = {language_of(citations.plain), language_of("\n".join(texts))}
+    return None if len(told) == 1 and UNDETERMINED not in told else _OTHER_LANGUAGE
 
 
 def judged(item: Item, citations: ReadCitations, support: Support) -> dict[str, object]:

@@ -20,7 +20,7 @@ from spanlab.detection.common.context import context
 from spanlab.detection.common.model_detector import DetectionCase, ModelDetector
 from spanlab.models.meter import together
 from spanlab.models.values import Judged, ReplyModel, Text, Texts
-from spanlab.schema import Annotation, AnswerPlace, FactStep, Item, RemarkStep, Span
+from spanlab.schema import Annotation, AnswerPlace, FactStep, Item, RemarkStep, Span, Status
 from spanlab.search.base import GivenPassages
 from spanlab.systems.citations import WITH_MODEL
 from spanlab.systems.citations.detector import judged, local_judge, unjudged
@@ -94,7 +94,7 @@ class CitationsModel(ModelDetector):
         citations = citations_of(item)
         why_not = unjudged(item, citations)
         if why_not is not None:
-            return self.annotation(note=why_not)
+            return self.annotation(note=why_not).model_copy(update={"status": Status.SKIPPED})
         stretches = to_judge(item, citations)
         asking = (self._ask_about(case, citations, stretch) for stretch in stretches)
         rulings = await together(*asking, at_once=_AT_ONCE)

@@ -192,6 +192,9 @@ def test_an_assistant_finds_hallucinations_scores_them_and_stops_a_call(
                     "find_hallucinations", {"answer": ANSWER, "detector": "papelo"}
                 )
                 assert wrong.is_error
+                empty = await client.call_tool("find_hallucinations", {"answer": " "})
+                assert "answer: there is no answer to check" in str(empty.content)
+                assert "pydantic" not in str(empty.content)
                 slow = asyncio.create_task(
                     client.call_tool("find_hallucinations", asked | {"detector": "ucsc-extract"})
                 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spanlab.detection import detector
-from spanlab.schema import Annotation, Citation, Item, Passage
+from spanlab.schema import Annotation, Citation, Item, Passage, Status
 
 pytestmark = pytest.mark.system("offline")
 
@@ -98,17 +98,19 @@ def test_what_an_api_cites_by_offsets_is_judged() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "texts", "note"),
+    ("answer", "texts", "note", "status"),
     [
-        ("It is so [1].", ("",), "no passages were given: no citation can be looked up"),
-        ("It is so.", (TOWER,), "nothing is cited; only quotations were looked up"),
+        ("It is so [1].", ("",), "no passages were given: no citation can be looked up", "skipped"),
+        ("It is so.", (TOWER,), "nothing is cited; only quotations were looked up", "done"),
     ],
     ids=["no passages", "no citations"],
 )
-def test_a_note_says_what_was_not_judged(answer: str, texts: tuple[str, ...], note: str) -> None:
+def test_a_note_says_what_was_not_judged(
+    answer: str, texts: tuple[str, ...], note: str, status: str
+) -> None:
     said = said_of(answer, *texts)
 
-    assert (said.note, said.spans) == (note, ())
+    assert (said.note, said.spans, said.status) == (note, (), status)
 
 
 def test_what_cites_a_passage_without_text_is_not_judged() -> None:
@@ -128,5 +130,14 @@ def test_passages_of_another_language_judge_nothing() -> None:
         "el río [2]. El alcalde dijo: «Tardaron ocho años en construirlo» [2]."
     )
 
-    assert said.spans == ()
+    assert (said.spans, said.status) == ((), Status.SKIPPED)  # no support, and no clean answer
     assert said.note == "the passages seem to be in another language: nothing was judged"
+
+
+def test_a_quotation_that_shares_no_word_with_passages_of_its_language_is_looked_up() -> None:
+    said = said_of(
+        "She wrote “nobody will ever see this sentence again here”.",
+        "The report says that profits fell by ten percent in 2020.",
+    )
+
+    assert [label for label, _ in labels_of(said)] == ["fabricated quotation"]
