@@ -113,8 +113,8 @@ class MarkedAnnotation(Annotation):
 
     @property
     def _failure(self) -> str:
-        is_failed = self.status is Status.FAILED
-        return visible(f"{self.annotator} failed: {self.note}") if is_failed else ""
+        is_open = self.status in {Status.FAILED, Status.SKIPPED}
+        return visible(f"{self.annotator} {self.status}: {self.note}") if is_open else ""
 
 
 @python_door

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import spanlab
 from spanlab.detection import detector
 from spanlab.schema import Annotation, Citation, Item, Passage, Status
 
@@ -132,6 +133,12 @@ def test_passages_of_another_language_judge_nothing() -> None:
 
     assert (said.spans, said.status) == ((), Status.SKIPPED)  # no support, and no clean answer
     assert said.note == "the passages seem to be in another language: nothing was judged"
+
+
+def test_what_was_not_judged_does_not_print_as_a_clean_answer() -> None:
+    printed = str(spanlab.detect("It is so [1].", passages=[""], detector="citations"))
+
+    assert printed == "citations skipped: no passages were given: no citation can be looked up"
 
 
 def test_a_quotation_that_shares_no_word_with_passages_of_its_language_is_looked_up() -> None:
