@@ -3,6 +3,8 @@
     id, question, answer, annotator, hallucinated          a verdict of each annotator
     answer, start, end, label, annotator                   one marked span a row, or none
     answer, claim, verdict, annotator                      a claim or sentence of it a row
+    answer, spans_ann, spans_bob                           a column of marks of each annotator
+    answer, spans: {"ann": […], "bob": […]}                … or an object of them
     claim, verdict, annotator                              a claim, which is the answer
 
 An answer becomes one item with an annotation of each annotator; columns that differ between its
@@ -13,8 +15,10 @@ counts rows.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from pydantic_core import to_json
@@ -22,7 +26,7 @@ from pydantic_core import to_json
 from spanlab.base.errors import InputError
 from spanlab.formats.columns import columns_of, value_at, words_of
 from spanlab.formats.files import FileRow, InputFile
-from spanlab.formats.guess import NAMES, guess
+from spanlab.formats.guess import NAMES, Samples, guess, may_mark
 from spanlab.formats.judged_parts import JudgedParts, judged_parts_in, judged_rows, may_be_part
 from spanlab.formats.reader import is_missing, text_of
 from spanlab.formats.verdict_columns import Rules, annotator_kind, verdict_columns
@@ -33,6 +37,7 @@ from spanlab.schema import Annotation
 SAID: Final = "rows of annotators"  # the field of a joined record that has what each says
 SPANS: Final = "spans"  # the field of it that marked places become
 _ANNOTATORS: Final = frozenset(words_in("judged", "by_annotator"))
+_BY_PEOPLE: Final = frozenset(words_in("judged", "by_people"))
 _USERS: Final = frozenset(words_in("judged", "by_users"))
 _EDGES: Final = (("start", "end"), ("begin", "end"), ("from", "to"))
 _OFFSETS: Final = frozenset(("char", "character", "offset", "index", "idx", "position", "pos"))
@@ -195,6 +200,72 @@ class AnnotatorRows(NamedTuple):
             told += f"; {counted(n_more, 'row')} repeated a judgement of the same annotator, of "
             told += "which the last one counts"
         return told
+
+
+class AnnotatorColumns(NamedTuple):
+    """The columns, or paths, in which annotators of the same answers have marked them, by name."""
+
+    columns: Mapping[str, str]
+    annotator: str = ""
+    place: Place | None = Place("", "")
+    parts: None = None
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """What becomes of its columns, for the import's report."""
+        return dict.fromkeys(self.columns.values(), "spans")
+
+    def joined(
+        self,
+        rows: Iterable[FileRow],
+        cells_of: Callable[[FileRow], Mapping[str, Any]],
+        file: InputFile,
+        tell: Callable[[str], None],
+    ) -> Iterator[FileRow]:
+        """Yield each record with what its annotators marked under ``SAID``."""
+        named = [f"{column!r} of {name!r}" for name, column in self.columns.items()]
+        tell(f"marks of several annotators: {', '.join(named)}")
+        for row in rows:
+            with suppress(InputError):  # which is said when its turn comes
+                cells = cells_of(row)
+                said = {name: value_at(cells, column) for name, column in self.columns.items()}
+                marks = {n: {SPANS: v} for n, v in said.items() if v is not None and v != ""}
+                raw = to_json({**cells, SAID: marks})
+                row = file.row(row.line, raw, row.unit, row.number)  # noqa: PLW2901
+            yield row
+
+    annotations = staticmethod(AnnotatorRows.annotations)
+
+
+_MARKS: Final = frozenset(chain.from_iterable(map(str.split, words_in("parts", "marks"))))
+_PEOPLE: Final = re.compile(rf"(?:{'|'.join(words_in('parts', 'annotators'))}) ?(?:\d+|[a-z])")
+
+
+def annotator_columns_in(samples: Samples, answer: str) -> AnnotatorColumns | None:
+    """Return the columns of marks by annotators' names; None unless several of them are there.
+
+    Names of columns have a word for marks and a name, or one for an annotator ("rater 2").
+    """
+    found: dict[str, str] = {}
+    if names_annotator(chain.from_iterable(samples)):
+        return None  # the rows are each one's
+    for column in dict.fromkeys(name for cells in samples for name in cells):
+        held = [cells.get(column) for cells in samples]
+        words = re.findall(r"[^\W_]+", column)
+        name = " ".join(word for word in words if word.lower() not in _MARKS)
+        if all(isinstance(value, Mapping | None) for value in held):
+            names = dict.fromkeys(name for value in held for name in value or ())
+            is_called = _MARKS.issuperset(map(str.lower, words)) or words_of(column) in _BY_PEOPLE
+            found |= {n: f"{column}.{n}" for n in names} if is_called else {}
+        elif (name and len(name) < len(" ".join(words))) or _PEOPLE.fullmatch(words_of(column)):
+            found[words_of(name) if _PEOPLE.fullmatch(words_of(name)) else name] = column
+    marked = {
+        name: column
+        for name, column in found.items()
+        if all(may_mark(value_at(c, column), value_at(c, answer)) for c in samples)
+    }
+    is_marked = any(value_at(c, column) for column in marked.values() for c in samples)
+    return AnnotatorColumns(marked) if len(marked) > 1 and is_marked else None
 
 
 def names_annotator(names: Iterable[str]) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
@@ -410,8 +412,26 @@ def gold_in(value: Any, column: str, answer: str) -> Annotation | None:
         InputError: it is something else, or an extent is not where it says; names its part.
     """
     labels = parse_list(value)
+    if is_mask(labels):
+        labels = mask_in(labels, answer)
+        if labels is None:
+            raise InputError(
+                "there is not one number for each character or word",
+                field=column,
+                found=f"{len(_numbers_in(value))} numbers; the answer has {len(answer)} characters "
+                f"and {len(answer.split())} words",
+                expected="as many numbers as characters or words",
+            )
     if isinstance(labels, str):
         marks = marks_in_text(labels, answer)
+        word = labels.strip()
+        if marks == [] and word.isalpha() and re.search(rf"(?<!\w){word}(?!\w)", answer):
+            raise InputError(
+                "this may mean that nothing is marked, or be a word of the answer",
+                field=column,
+                found=labels,
+                expected='- or an empty cell for nothing; the place of a word, as "4-6"',
+            )
         is_json = labels.lstrip().startswith(("[", "{"))
         if marks is None:
             marks = _json(labels, column) if is_json else _texts(labels)
@@ -457,6 +477,41 @@ def marks_in_text(text: str, answer: str) -> list[Any] | None:
     parts = [text] if text in answer else _texts(text)
     are_texts = all(part in answer and plain_word(part) not in _VERDICTS for part in parts)
     return list(parts) if parts and are_texts else None
+
+
+def is_mask(value: Any) -> bool:
+    """Say whether a value is a number for each of some characters or words, and not all alike."""
+    return len(_numbers_in(parse_list(value))) > 1
+
+
+def mask_in(value: Any, answer: str) -> list[dict[str, Any]] | None:
+    """Return the places that numbers mark, one for each character or word of an answer.
+
+    Neighbours with the same number above 0 are one place, of this probability. None for another
+    number of them.
+    """
+    numbers = _numbers_in(parse_list(value))
+    units = [(n, n + 1) for n in range(len(answer))]
+    if len(numbers) != len(answer):
+        units = [word.span() for word in re.finditer(r"\S+", answer)]
+    if len(numbers) != len(units):
+        return None
+    alike = groupby(zip(numbers, units, strict=True), key=itemgetter(0))
+    runs = [(prob, [unit for _, unit in run]) for prob, run in alike if prob > 0]
+    return [{"start": run[0][0], "end": run[-1][1], "prob": prob} for prob, run in runs]
+
+
+def _numbers_in(value: Any) -> list[float]:
+    """Return the numbers from 0 to 1 that a list or text is; none for anything else."""
+    if isinstance(value, str):
+        value = re.findall("[01]", value) if _MASK.fullmatch(value) else ()
+    listed = value if isinstance(value, list) and value != [0, 1] else ()
+    are_numbers = all(isinstance(n, int | float) or n in ("0", "1") for n in listed)
+    numbers = list(map(float, listed)) if are_numbers else []
+    return numbers if all(0 <= n <= 1 for n in numbers) else []
+
+
+_MASK: Final = re.compile(r"[01](?:[\s,;]*[01]){3,}")
 
 
 def untagged(text: str) -> tuple[str, list[dict[str, Any]]]:

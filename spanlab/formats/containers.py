@@ -14,6 +14,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO, Final, cast
 
@@ -28,6 +29,8 @@ _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _BOOK: Final = "xl/workbook.xml"  # what every workbook of Excel has in it
 _SAMPLES: Final = "samples/"  # of an Inspect log
 _DATA: Final = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow")
+_LINES: Final = (".jsonl", ".ndjson")
+_MARKED: Final = frozenset(("label", "labels", "entities"))  # of doccano
 _ASIDE: Final = frozenset(("events", "events_data", "store", "attachments"))  # of a sample
 _ATTACHED: Final = "attachment://"
 _SHOWN: Final = 60  # characters of a file in an offer
@@ -96,6 +99,10 @@ def _unpack(path: Path, target: IO[bytes], name: str, limit: int) -> None:
             for member in samples:
                 target.write(_sample(archive.read(member), name, limit))
             return
+        if len(members) > 1 and all(m.filename.lower().endswith(_LINES) for m in members):
+            for line in _lines_of(archive, members):
+                target.write(line)
+            return
         if len(members) != 1:
             raise InputError(
                 "this archive does not hold one file of data",
@@ -105,6 +112,31 @@ def _unpack(path: Path, target: IO[bytes], name: str, limit: int) -> None:
             )
         with archive.open(members[0]) as source:
             shutil.copyfileobj(source, target, _BUFFER)
+
+
+def _lines_of(archive: zipfile.ZipFile, members: Sequence[zipfile.ZipInfo]) -> Iterator[bytes]:
+    """Yield the lines of several files; with who annotated, where each has those of one person.
+
+    So doccano writes them, by the names of its files.
+    """
+    files = {PurePosixPath(m.filename).stem: archive.open(m) for m in members}
+    firsts = {name: stream.readline().rstrip() for name, stream in files.items()}
+    texts = {name: _text_in(line) for name, line in firsts.items()}
+    are_of_people = None not in texts.values() and len({*texts.values()}) < len(texts)
+    for name, stream in files.items():
+        said = b", " + to_json({"annotator": name})[1:] if are_of_people else b""
+        for line in map(bytes.rstrip, chain([firsts[name]], stream)):
+            yield (line[:-1] + said if said and line.endswith(b"}") else line) + b"\n"
+
+
+def _text_in(line: bytes) -> str | None:
+    """Return the text that a line of doccano marks; None for another line."""
+    try:
+        record = from_json(line)
+    except ValueError:
+        return None
+    is_marked = isinstance(record, dict) and not _MARKED.isdisjoint(record)
+    return record.get("text", record.get("data")) if is_marked else None
 
 
 def _is_data(name: str) -> bool:

@@ -33,6 +33,7 @@ from spanlab.formats.verdict_columns import (
     annotator_kind,
     described,
     named_values,
+    unclear,
     verdict_in,
 )
 from spanlab.formats.verdict_words import NO, YES, tells
@@ -220,6 +221,17 @@ def verdicts_of(feedback: Iterable[Feedback]) -> tuple[Annotation, ...]:
         verdict = Annotation(annotator=name, kind=kind, answer_hallucinated=given.hallucinated)
         by_name.setdefault(name, verdict)
     return tuple(by_name.values())
+
+
+def unread_shares(samples: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield remarks on feedback with numbers on a scale, for people who can say what they mean."""
+    values: dict[str, list[Any]] = {}
+    for given in read_feedback(chain.from_iterable(map(feedback_in, samples))):
+        values.setdefault(given.name, []).append(given.value)
+    for name, of_it in values.items():
+        column = described(name, of_it)
+        if column is not None and column.is_scale:
+            yield unclear(column, may_refuse=False)
 
 
 class FeedbackCounts:

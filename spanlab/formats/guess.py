@@ -20,11 +20,13 @@ from spanlab.formats.cells import (
     chat_in,
     is_cited,
     is_extent,
+    is_mask,
     is_place_of,
     is_quote,
     is_reply,
     is_span,
     marks_in_text,
+    mask_in,
 )
 from spanlab.formats.chats import (
     HOLDS,
@@ -54,6 +56,7 @@ _QUOTES: Final = words_in("parts", "quotes")  # what is wrong in an answer, in i
 # Where a dialogue stands whose last turn is answered in a field of its own.
 HISTORIES: Final = words_in("parts", "histories")
 _MARKS: Final = frozenset(words_in("parts", "marks"))
+_MASKS: Final = frozenset(words_in("parts", "masks"))
 _RANKS: Final[dict[str, dict[str, int]]] = {  # of names by their words, the likeliest first
     field: {words_of(name): rank for name, rank in ranks.items()}
     for field, ranks in ((field, ranks_in("columns", field)) for field in all_words("columns"))
@@ -74,6 +77,7 @@ _GIVEN: Final = frozenset(words_in("inside", "given_to_models"))
 _LETTERS: Final = frozenset("qa")  # question and answer where both are there, and no option "b"
 _SHOWN: Final = re.compile("(?i:input)[.:](.+)")  # to workers of Mechanical Turk or Toloka
 _LONGEST_NAME: Final = 200  # characters of a model's name
+_CITATIONS: Final = words_in("parts", "citations")
 _CITED: Final = re.compile(r"\[\d+\]")
 _TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 
@@ -166,10 +170,10 @@ def is_given(path: str) -> bool:
 def unread_marks(mapping: Mapping[str, str], samples: Samples) -> str | None:
     """Return the column that is called like marks, holds objects, and is read as nothing."""
     for column in dict.fromkeys(chain.from_iterable(samples)):
-        is_called = words_of(column) in _MARKS and column not in mapping.values()
-        if is_called and any(
-            isinstance(sample.get(column) or 0, Mapping | list) for sample in samples
-        ):
+        held = [sample.get(column) or 0 for sample in samples if column not in mapping.values()]
+        are_marks = words_of(column) in _MARKS and any(isinstance(v, Mapping | list) for v in held)
+        is_masked = _is_called_mask(column) and any(map(is_mask, held))
+        if are_marks or is_masked:
             return column
     return None
 
@@ -315,9 +319,11 @@ class _Guesser:
         self, named: Mapping[str, str], answers: Sequence[Any]
     ) -> Iterator[tuple[str, str]]:
         """Yield columns that are called like marks and name places or texts of the answers."""
-        for column in (named[words] for words in named if words in _MARKS):
+        called = (column for words, column in named.items() if words in _MARKS)
+        for column in chain(called, filter(_is_called_mask, named.values())):
             pairs = zip(self._all_in(column), answers, strict=False)
-            marking = [_marks(v, a) for v, a in pairs if not is_missing(v)]
+            fits = _marks if words_of(column) in _MARKS else is_mask_of
+            marking = [fits(v, a) for v, a in pairs if not is_missing(v)]
             if marking and 2 * sum(marking) >= len(marking):
                 yield column, "places or texts of the answers"
 
@@ -329,12 +335,13 @@ class _Guesser:
         for words, others in _BESIDE.items():
             if words in named and not about.isdisjoint(others):
                 yield named[words], f"beside {' or '.join(others)}"
-        column = named.get("references", "")
-        listed = list(filter(None, self._values(column))) if column else []
         are_cited = any(isinstance(a, str) and _CITED.search(a) for a in answers)
-        are_passages = listed and (are_cited or all(map(are_objects, listed)))
-        if are_passages and self._share("passages", column):
-            yield column, "objects, or cited by the answers"
+        for column in (named[words] for words in _CITATIONS if words in named):
+            listed = list(filter(None, map(parse_list, self._values(column))))
+            are_places = any(map(is_span, chain.from_iterable(listed)))  # of what cites them
+            are_passages = are_cited or all(map(are_objects, listed))
+            if listed and are_passages and not are_places and self._share("passages", column):
+                yield column, "objects, or cited by the answers"
 
 
 def _check_said(columns: Sequence[str], samples: Samples, said: Mapping[str, str]) -> None:
@@ -354,8 +361,27 @@ def _check_said(columns: Sequence[str], samples: Samples, said: Mapping[str, str
 
 def _marks(marked: Any, answer: Any) -> bool:
     """Say whether a cell names places or texts of an answer."""
-    are_texts = isinstance(marked, str) and isinstance(answer, str)
-    return are_texts and marks_in_text(marked, answer) is not None
+    are_texts = isinstance(marked, str) and isinstance(answer, str) and not is_mask(marked)
+    return is_mask_of(marked, answer) or (are_texts and marks_in_text(marked, answer) is not None)
+
+
+def is_mask_of(marked: Any, answer: Any) -> bool:
+    """Say whether a value is a number for each character or word of an answer."""
+    is_one = isinstance(answer, str) and is_mask(marked)
+    return is_one and mask_in(marked, answer) is not None
+
+
+def _is_called_mask(column: str) -> bool:
+    return "." not in column and _MASKS.issuperset(words_of(column).split())
+
+
+def may_mark(marked: Any, answer: Any) -> bool:
+    """Say whether a value is places or texts of an answer, or nothing."""
+    parts = parse_list(marked)
+    if is_missing(marked) or _marks(marked, answer):
+        return True
+    is_placed = isinstance(parts, list) and not is_mask(parts)
+    return is_placed and all(is_span(p) or is_extent(p) or is_quote(p) for p in parts)
 
 
 def _is_str(value: Any) -> bool:
@@ -438,8 +464,9 @@ _SOURCES: Final = frozenset(map(words_of, words_in("parts", "sources")))
 def _is_evidence(value: Any, column: str) -> bool:
     """Say whether a value is texts or objects; of a source, a name without a sentence is none."""
     value = parse_list(value)
-    if isinstance(value, str) and words_of(column) in _SOURCES:
-        return bool(_SENTENCE.search(value))
+    texts = value if isinstance(value, list) else [value]
+    if words_of(column.rpartition(".")[2]) in _SOURCES and all(map(_is_str, texts)):
+        return not texts or any(map(_SENTENCE.search, texts))
     value = out_of_list(value)
     if is_chat(value):
         return False

@@ -4,6 +4,7 @@
     "sentences": [text, …], "sentence_labels": ["supported", …]    verdicts beside the parts
     "tokens": ["It", "was", …], "labels": [0, 0, 1] or "O", "B-X"  of tokens, 1 is what is marked
     "claims": [{"claim": …, "verdict": "refuted"}]                 claims, with what is said of them
+    "sentences": [text, …], "labels": [{"ann": ["EntE"], "bob": "NoE"}, …]      by several people
 
 A sentence or token that is not right is a span, tokens beside each other one, with the kind of
 error as its label. A claim stays one, with the words that it was taken from where they stand in the
@@ -30,7 +31,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any, Final, NamedTuple
 
 from spanlab.base.errors import InputError
@@ -56,7 +57,14 @@ _ANSWERS: Final = words_in("parts", "answers")
 _OWNERS: Final = frozenset((*_ANSWERS, *words_in("parts", "model")))
 _TEXTS: Final = frozenset(words_in("of_judged_parts", "texts"))
 _LABELS: Final = frozenset(words_in("of_judged_parts", "labels"))
-_LABELLED: Final = _OWNERS | {*_TEXTS, "bio", "gold", "is"}  # whose labels: "sentence labels"
+_LABELLED: Final = _OWNERS | {
+    *_TEXTS,
+    *_PARTS,
+    "bio",
+    "gold",
+    "is",
+}  # whose labels: "sentence labels"
+_KINDS: Final = frozenset(words_in("of_judged_parts", "kinds"))  # of error
 _NOTES: Final = words_in("of_judged_parts", "notes")
 _TAG: Final = re.compile(r"O|[BILUES](?:-(?P<kind>.+))?")  # of a token: outside, beginning, inside
 _MEANS: Final[dict[str, Polarity]] = {
@@ -163,8 +171,14 @@ class JudgedParts:
             InputError: there is not a verdict for each part, or one is not known.
         """
         parts, labels = self._listed(cells)
-        for name, own in people_in(parts).items():
-            gold = self._gold(list(self._parts(own, labels)), answer)
+        said_by = {name: (own, labels) for name, own in people_in(parts).items()}
+        if names := dict.fromkeys(chain.from_iterable(filter(_is_by_name, labels))):
+            said_by = {
+                n: (parts, [by_name.get(n) if _is_by_name(by_name) else None for by_name in labels])
+                for n in names
+            }
+        for name, (own, said) in said_by.items():
+            gold = self._gold(list(self._parts(own, said)), answer)
             kind = AnnotatorKind.GOLD if name == "gold" else annotator_kind(name)
             yield gold.model_copy(update={"annotator": name, "kind": kind})
 
@@ -197,7 +211,11 @@ class JudgedParts:
         for n, part in enumerate(parts):
             own = part if isinstance(part, Mapping) else {}
             said = labels[n] if labels else own.get(self.key)
-            verdict, label = self._meaning(said), None
+            words = [word for word in _each(said) if not is_missing(word)]
+            verdicts = list(map(self._meaning, words))
+            verdict = next((v for v in verdicts if v in HALLUCINATED), next(iter(verdicts), None))
+            kinds = [str(word) for word in words if plain_word(word) in _KINDS]
+            label = ", ".join(kinds) or None
             if verdict and self.kind == "tokens" and (tag := _TAG.fullmatch(str(said))):
                 label = None if _says_wrong(tag["kind"] or "hal") else tag["kind"]
             self.counts[None if verdict is None else verdict in HALLUCINATED] += 1
@@ -219,9 +237,10 @@ class JudgedParts:
             if tag and not self._may_be_entities(tag["kind"]):
                 return "supported" if value == "O" else "not-supported"
             nameless = self.kind == "claims" and self.verdict.criterion == "label"
-            known = (OF_CLAIMS if nameless else VERDICTS).get(plain_word(value))
-            if known is not None:
-                return known
+            word = plain_word(value)
+            known = (OF_CLAIMS if nameless else VERDICTS).get(word)
+            if known is not None or word in _KINDS:
+                return known or "not-supported"
         wrong = self.verdict.meaning(value)
         return None if wrong is None else "not-supported" if wrong else "supported"
 
@@ -252,6 +271,15 @@ class JudgedParts:
         claims = [_claim(part, answer) for part in parts]
         wrong = {c.source: None for c in claims if c.source and c.verdict in HALLUCINATED}
         return gold_of(sorted(wrong, key=lambda span: (span.start, span.end)), claims)
+
+
+def _is_by_name(said: Any) -> bool:
+    """Say whether what is said of a part is what each of several people says of it."""
+    return isinstance(said, Mapping) and bool(said)
+
+
+def _each(said: Any) -> list[Any]:
+    return said if isinstance(said, list) else [said]
 
 
 def _claim(part: JudgedPart, answer: str) -> Claim:
@@ -369,7 +397,8 @@ def _candidates(
         n_as_long = sum(isinstance(b, list) and len(b) == len(a) for a, b in pairs)
         # A wrong record is one to be told of.
         are_beside = 2 * n_as_long >= len(pairs)
-        values = [v for b in beside if isinstance(b, list) for v in b] if are_beside else []
+        said = [v for b in beside if isinstance(b, list) for v in b] if are_beside else []
+        values = [v for one in said for v in (one.values() if _is_by_name(one) else [one])]
         verdict = _verdict(kind, other, other, values) if other != name else None
         if verdict is not None:
             yield JudgedParts(kind, name, other, "", "", verdict)
@@ -377,7 +406,7 @@ def _candidates(
 
 def _verdict(kind: str, path: str, name: str, values: Sequence[Any]) -> VerdictColumn | None:
     """Return how the verdicts of parts are read; None for a column that has none."""
-    values = [value for value in values if not is_missing(value)]
+    values = [v for value in values for v in _each(value) if not is_missing(v)]
     if not values or not all(isinstance(value, str | int | float) for value in values):
         return None
     *owners, last = words_of(name).split() or [""]

@@ -285,11 +285,25 @@ def whole(value: Any) -> Any:
 
 
 def parse_object(value: Any) -> Any:
-    """Return the object that a text is in JSON; any other value as it is."""
-    if isinstance(value, str) and value.lstrip().startswith("{"):
-        with suppress(ValueError):
-            return from_json(value, allow_inf_nan=False)
+    """Return the object that a text is in JSON, or as models write it; any other value as it is.
+
+    They put it between fences, leave out the quotation marks of a word, or write it as Python does.
+    """
+    if not (isinstance(value, str) and value.lstrip().startswith(("{", "```"))):
+        return value
+    text = _FENCED.sub(r"\1", value.strip())
+    with suppress(ValueError):
+        parsed = from_json(text, allow_inf_nan=False)
+        return parsed if isinstance(parsed, dict) else value
+    for written in (text, _BARE.sub(r'"\g<bare>"', text)):
+        listed = parse_list(f"[{written}]")
+        if isinstance(listed, list) and isinstance(listed[0], dict):
+            return listed[0]
     return value
+
+
+_FENCED: Final = re.compile(r"```(?:json)?\s*(\{.*\})\s*```", re.DOTALL | re.IGNORECASE)
+_BARE: Final = re.compile(r"(?<=:)\s*(?P<bare>(?!(?:true|false|null)\b)[A-Za-z]+)(?=\s*[,}])")
 
 
 def parse_list(value: Any) -> Any:

@@ -24,12 +24,13 @@ from typing import Any, Final, TypeGuard
 from pydantic_core import from_json, to_json
 
 from spanlab.base.errors import InputError
-from spanlab.formats.chats import is_chat, pairs_apart, plain_chat
+from spanlab.formats.cells import is_mask
+from spanlab.formats.chats import HOLDS, SAYS, answers_in, is_chat, pairs_apart, plain_chat
 from spanlab.formats.columns import model_in, words_of
 from spanlab.formats.files import FileRow, InputFile
-from spanlab.formats.guess import guess
+from spanlab.formats.guess import NAMES, guess
 from spanlab.formats.reader import parse_list
-from spanlab.formats.verdict_columns import verdict_in
+from spanlab.formats.verdict_columns import described, verdict_in
 from spanlab.formats.vocabulary import words_in
 
 Row = Mapping[str, Any]
@@ -217,6 +218,33 @@ def _turns_in(record: Row) -> Iterator[tuple[Sequence[str], Any]]:
         yield ("choices", "request"), pairs_apart(pairs)
 
 
+def with_labels_of_turn(record: Row, number: int = 0) -> tuple[Row, bool]:
+    """Return a record with what its chat says of an answer, and whether it says so of another one.
+
+    Args:
+        record: with a list of messages, as ``{"role": …, "content": …, "hallucinated": true}``.
+        number: the answer, from 1; 0 for the last one.
+    """
+    for name in filter(NAMES["messages"].__contains__, record):
+        chat = record[name]
+        answers = answers_in(chat) if is_chat(chat) else ()
+        labels = [_labels_in(chat[at]) for at in answers]
+        if any(labels):
+            own = labels.pop(number - 1)
+            return {**own, **record}, any(labels)
+    return record, False
+
+
+def _labels_in(message: Row) -> Row:
+    """Return the fields of a message that mark it, or judge it."""
+    more = {k: v for k, v in message.items() if k not in (*SAYS, *HOLDS) and v is not None}
+    return {
+        name: value
+        for name, value in more.items()
+        if words_of(name) in _MARKS or is_mask(value) or described(name, [value]) is not None
+    }
+
+
 def _of_columns(value: Row) -> list[Row]:
     """Return the rows of columns that are lists; what is none, every row has.
 
@@ -272,6 +300,8 @@ def with_rows(record: Mapping[str, Any]) -> dict[str, Any]:
 def _as_rows(value: Any, name: str) -> Any:
     if not (isinstance(value, Mapping) and value):
         return value
+    if words_of(name) in _MARKS and _KINDS.issuperset(map(words_of, value)):
+        return list(_by_kind(value))
     first = next(iter(value.values()))
     if len(value) == 1 and isinstance(first, list) and all(map(_has_place, first)):
         return first if first or words_of(name) == "spans" else value
@@ -280,6 +310,17 @@ def _as_rows(value: Any, name: str) -> Any:
     if not all(isinstance(c, list) and len(c) == len(value["start"]) for c in value.values()):
         return value
     return [dict(zip(value, row, strict=True)) for row in zip(*value.values(), strict=True)]
+
+
+_MARKS: Final = frozenset(words_in("parts", "marks"))
+_KINDS: Final = frozenset(words_in("of_judged_parts", "kinds"))
+
+
+def _by_kind(marked: Row) -> Iterator[Any]:
+    """Yield marks that are listed by the kind of error, each with it as its label."""
+    for kind, marks in marked.items():
+        for mark in marks or ():
+            yield {"label": kind, **mark} if is_object(mark) else [*mark[:2], kind]
 
 
 def _has_place(mark: Any) -> bool:

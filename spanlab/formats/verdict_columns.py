@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from operator import ge, gt, le, lt
 from typing import Any, Final, Literal, NamedTuple
 
@@ -26,6 +27,7 @@ from spanlab.formats.verdict_words import (
     are_verdicts,
     plain_word,
     tells,
+    yes_or_no,
 )
 from spanlab.formats.vocabulary import words_in
 from spanlab.schema import HALLUCINATED, Annotation, AnnotatorKind
@@ -183,6 +185,7 @@ class VerdictColumn:
     against: str = ""  # the column of those who say the opposite, where each has its own
     is_one_thumb: bool = False  # whether a column of its own would say the opposite: no is nothing
     known_judge: _Judge | None = None
+    note: str = ""  # the path of what says why
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -194,7 +197,9 @@ class VerdictColumn:
         """Who judged, by the words of the column's name: gold labels where it names nobody."""
         if self.known_judge:
             return self.known_judge
-        name = " ".join(self.owner)
+        spelled = {word.lower(): word for word in re.findall(r"[^\W_]+", self.name)}
+        known = (w if _names_kind(w) else spelled.get(w, w) for w in self.owner)
+        name = " ".join(known)
         if any(map(_JUDGES.fullmatch, self.owner)):
             return _Judge(name, AnnotatorKind.DETECTOR)
         if name or self.criterion in _THUMBS:
@@ -204,12 +209,12 @@ class VerdictColumn:
     @property
     def has_known_owner(self) -> bool:
         """Whether its name says no more than the criterion and who judged."""
-        return all(_is_judge(word) or _COUNTED.fullmatch(word) for word in self.owner)
+        return all(map(_names_kind, self.owner))
 
-    @property
-    def words(self) -> set[str]:
+    @cached_property
+    def words(self) -> frozenset[str]:
         """Its different values."""
-        return set(map(plain_word, self.values))
+        return frozenset(map(plain_word, self.values))
 
     @property
     def is_scale(self) -> bool:
@@ -239,8 +244,8 @@ class VerdictColumn:
             return None
         if verdict in HALLUCINATED or verdict == "supported":
             return verdict != "supported"
-        if self.polarity and word in YES | NO:
-            return (word in YES) == (self.polarity == "bad")
+        if self.polarity and (is_yes := yes_or_no(self.words | {word}).get(word)) is not None:
+            return is_yes == (self.polarity == "bad")
         raise not_understood(self.name, [word])
 
     def said_in(self, cells: Mapping[str, Any]) -> bool | None:
@@ -297,7 +302,11 @@ class VerdictColumns:
                 self.counts.setdefault(column.name, Counter())[said] += 1
             judge, own = column.judge, by_name.get(column.judge.annotator)
             if said is not None and own is None:
-                by_name[judge.annotator] = Annotation(**judge._asdict(), answer_hallucinated=said)
+                why = value_at(cells, column.note)
+                lines = map(str, why if isinstance(why, list) else filter(None, [why]))
+                by_name[judge.annotator] = Annotation(
+                    **judge._asdict(), answer_hallucinated=said, note="\n".join(lines) or None
+                )
             elif own is not None and (said or (said is False and own.hallucinated)):
                 # Of an answer that is right, marks that are there and empty say as much.
                 by_name[own.annotator] = own.model_copy(update={"answer_hallucinated": said})
@@ -350,16 +359,21 @@ def verdict_columns(
     found = list(_of_opposites(samples, free))
     remarks: list[str] = []
     unknown_kinds: list[VerdictColumn] = []  # called like verdicts, with no value that is known
+    unbracketed = Counter(_IN_BRACKETS.sub("", name) for name in free)
     in_pairs = {name for column in found for name in column.names}
     for name in (name for name in free if name not in in_pairs):
         values = [sample[name] for sample in samples if sample.get(name) not in (None, "")]
-        column = (described(name, values) or _told_by_values(name, values)) if values else None
-        if column is None:
+        column = (
+            _in_objects(name, values)
+            or described(name, values, in_brackets=unbracketed[_IN_BRACKETS.sub("", name)] > 1)
+            or _told_by_values(name, values)
+        )
+        if column is None or not values:
             continue
-        remark = _unclear(column, may_refuse=taken.get("answer") != "text")
+        remark = unclear(column, may_refuse=taken.get("answer") != "text")
         remarks += [remark] if remark else []
         if not remark and not column.is_scale:
-            (found if any(map(column.knows, values)) else unknown_kinds).append(column)
+            (found if any(map(column.knows, column.values)) else unknown_kinds).append(column)
     chosen = _chosen(found)
     for column in chosen:
         if unknown := [value for value in column.values if not column.knows(value)]:
@@ -416,6 +430,26 @@ def _votes(value: object) -> int | None:
     return int(word) if word.isdecimal() else None
 
 
+def _in_objects(name: str, values: Sequence[Any]) -> VerdictColumn | None:
+    """Return what objects say of answers that a judge gives with its reasons; None if nothing.
+
+    That is ``{"REASONING": [reason, …], "SCORE": "FAIL"}``, as Lynx answers, also as a text.
+    """
+    judged = [parse_object(value) for value in values]
+    if not judged or not all(isinstance(said, Mapping) for said in judged):
+        return None
+    keys = dict.fromkeys(key for said in judged for key in said)
+    notes = [key for key in keys if not _REMARKS.isdisjoint(words_of(key).split())]
+    owner = [word for word in words_of(name).split() if word not in (*_FILLERS, *_CRITERIA)]
+    for key in keys if notes or any(map(_is_judge, owner)) else ():
+        of_key = [said[key] for said in judged if said.get(key) not in (None, "")]
+        column = described(key, of_key) or VerdictColumn(key, "verdict", values=tuple(of_key))
+        if of_key and not column.is_scale and all(map(column.knows, of_key)):
+            path, note = f"{name}.{key}", f"{name}.{next(iter(notes), '')}"
+            return replace(column, name=path, owner=(*owner, *column.owner), note=note)
+    return None
+
+
 def _told_by_values(name: str, values: Sequence[Any]) -> VerdictColumn | None:
     """Return a column whose values alone say that it judges, by whom its name says; None if not."""
     words = words_of(name).split()
@@ -470,10 +504,15 @@ def verdict_in(name: str, value: object) -> bool | None:
 _OPTION: Final = "--hallucinated-if COLUMN=VALUE says which values mean hallucinated"
 
 
-def described(name: str, values: Sequence[Any]) -> VerdictColumn | None:
-    """Return a column as its name describes it; None if it says nothing of verdicts."""
+def described(
+    name: str, values: Sequence[Any], *, in_brackets: bool = False
+) -> VerdictColumn | None:
+    """Return a column as its name describes it; None if it says nothing of verdicts.
+
+    "Correct? (Y/N)" says how it is judged, and not who does, unless ``in_brackets``.
+    """
     values = [*map(_only, values)]
-    words = words_of(_IN_BRACKETS.sub("", name)).split()  # "Correct? (Y/N)" says how, not who
+    words = words_of(name if in_brackets else _IN_BRACKETS.sub("", name)).split()
     criterion = next((word for word in _CRITERIA if word in words), None)
     if words[-1:] and words[-1] in _NOUNS and words[0] not in ("is", "has"):
         return None  # "correct answer" is one
@@ -521,11 +560,16 @@ def _is_letter(words: Sequence[str], place: int) -> bool:
     return words[place] == "a" and is_apart
 
 
+def _names_kind(word: str) -> bool:
+    """Say whether a word says which kind of judge, or which of several, and is no name."""
+    return _is_judge(word) or _COUNTED.fullmatch(word) is not None
+
+
 def _is_judge(word: str) -> bool:
     return word.rstrip("0123456789") in _PEOPLE or _JUDGES.fullmatch(word) is not None
 
 
-def _unclear(column: VerdictColumn, *, may_refuse: bool) -> str:
+def unclear(column: VerdictColumn, *, may_refuse: bool) -> str:
     """Return why a column is not read, for people who can say what it means; "" if it is clear.
 
     Raises:

@@ -7,16 +7,23 @@ name of their column says: yes under "hallucinated" is no under "faithful".
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import Final, cast
 
 from spanlab.base.errors import InputError
-from spanlab.formats.vocabulary import named_by, words_in
+from spanlab.formats.vocabulary import named_by, sides_in, words_in
 from spanlab.schema import Verdict
 
 VERDICTS: Final = cast(dict[str, Verdict], named_by("verdicts"))
-YES: Final = frozenset(words_in("judged", "yes"))
-NO: Final = frozenset(words_in("judged", "no"))
+_SAID: Final = {  # language → its words for yes and no, with those of every language
+    language: {
+        word: is_yes for words, is_yes in zip(sides, (True, False), strict=True) for word in words
+    }
+    for language, sides in sides_in("yes_or_no").items()
+}
+YES: Final = frozenset(word for said in _SAID.values() for word in said if said[word])
+NO: Final = frozenset(word for said in _SAID.values() for word in said if not said[word])
 UNDECIDED: Final = frozenset(words_in("judged", "undecided"))
 _ALONE: Final = frozenset(words_in("judged", "alone"))
 _TELLING: Final = _ALONE | {*words_in("judged", "bad"), *words_in("judged", "good")}
@@ -44,6 +51,17 @@ def plain_word(value: object) -> str:
 def tells(value: object) -> bool:
     """Say whether a verdict names what it judges, as "faithful" does and "good" does not."""
     return not _TELLING.isdisjoint(plain_word(value).split())
+
+
+@lru_cache(1 << 10)
+def yes_or_no(words: frozenset[str]) -> Mapping[str, bool]:
+    """Return what yes and no are in the languages that have all such words of a column.
+
+    None if no language has them: "nie" is no beside "tak", and never beside "ja".
+    """
+    said = (YES | NO).intersection(words)
+    tables = [_SAID["every"] | table for table in _SAID.values()]
+    return {w: yes for table in tables if said <= table.keys() for w, yes in table.items()}
 
 
 def are_verdicts(values: Collection[object]) -> bool:

@@ -34,6 +34,12 @@ def all_words(section: str) -> dict[str, tuple[str, ...]]:
     return {name: words_in(section, name) for name in _table()[section]}
 
 
+def sides_in(section: str) -> dict[str, tuple[list[str], list[str]]]:
+    """Return the words on either side of the slash in each list of a section."""
+    listed = {name: said.split(" / ") for name, said in _table()[section].items()}
+    return {name: (one.split(", "), other.split(", ")) for name, (one, other) in listed.items()}
+
+
 def named_by(section: str) -> dict[str, str]:
     """Return for each word of a section the name of its list."""
     return {word: name for name, listed in all_words(section).items() for word in listed}

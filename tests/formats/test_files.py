@@ -74,8 +74,8 @@ def test_a_file_in_another_encoding_is_read_if_it_is_named(tmp_path: Path) -> No
 
 def test_an_archive_of_several_files_is_refused_with_their_names(tmp_path: Path) -> None:
     path = tmp_path / "files.zip"
-    path.write_bytes(zipped({"a.jsonl": LINE, "b.jsonl": LINE}))
-    with pytest.raises(InputError, match=r"one file of data.*a\.jsonl, b\.jsonl"):
+    path.write_bytes(zipped({"a.jsonl": LINE, "b.csv": b"id,answer\n1,b\n"}))
+    with pytest.raises(InputError, match=r"one file of data.*a\.jsonl, b\.csv"):
         list(read(path))
 
 

@@ -86,8 +86,17 @@ def test_users_who_asked_are_no_annotators(tmp_path: Path) -> None:
     assert records[0].item.meta == {"user_id": "a"}
 
 
-def test_marks_under_several_names_are_kept_and_said(tmp_path: Path) -> None:
+def test_marks_under_several_names_are_each_ones(tmp_path: Path) -> None:
     rows = {"id": "q1", "text": ANSWER, "spans": {"ana": [YEAR], "bo": [TOWER]}}
+    records, remarks = _read(tmp_path, rows)
+    assert [a.annotator for a in records[0].annotations] == ["ana", "bo"]
+    assert "marks of several annotators: 'spans.ana' of 'ana', 'spans.bo' of 'bo'" in remarks
+
+
+def test_marks_under_several_names_that_are_not_understood_are_kept_and_said(
+    tmp_path: Path,
+) -> None:
+    rows = {"id": "q1", "text": ANSWER, "spans": {"ana": [YEAR], "bo": [{"at": 3}]}}
     records, remarks = _read(tmp_path, rows)
     assert not records[0].annotations and records[0].item.meta == {"spans": rows["spans"]}
     assert "--column spans=spans.NAME reads one" in remarks

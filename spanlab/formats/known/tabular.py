@@ -27,7 +27,14 @@ from pydantic_core import PydanticSerializationError, to_json
 from spanlab.base.errors import InputError
 from spanlab.base.options import Option, option
 from spanlab.formats import reader
-from spanlab.formats.annotator_rows import SAID, SPANS, AnnotatorRows, annotator_rows_in
+from spanlab.formats.annotator_rows import (
+    SAID,
+    SPANS,
+    AnnotatorColumns,
+    AnnotatorRows,
+    annotator_columns_in,
+    annotator_rows_in,
+)
 from spanlab.formats.cells import (
     about_reply,
     answer_in,
@@ -53,6 +60,7 @@ from spanlab.formats.feedback import (
     judges_in,
     name_of,
     read_feedback,
+    unread_shares,
     verdicts_of,
     votes_in,
 )
@@ -85,7 +93,7 @@ from spanlab.formats.reader import (
     within,
 )
 from spanlab.formats.recipes import known_for
-from spanlab.formats.shapes import untyped, with_messages, with_rows
+from spanlab.formats.shapes import untyped, with_labels_of_turn, with_messages, with_rows
 from spanlab.formats.sides import SideBySide, Sides, packing_in
 from spanlab.formats.threads import (
     Thread,
@@ -115,6 +123,10 @@ _NAMED: Final = 5  # so many ids are named in a remark
 _UNPLACED: Final = (
     "marked texts of {n} do not stand in their answers, or more than once; they are kept as claims "
     "that are not supported"
+)
+_OTHER_TURNS: Final = (
+    "{n} with labels of other answers, which are kept in meta; --turns all reads each answer with "
+    "those of its own"
 )
 _EMPTY: Final = ", which is read as nothing marked; 'not judged' says otherwise"
 _UNJUDGED: Final = frozenset(words_in("parts", "unjudged"))
@@ -172,6 +184,7 @@ class MappedReader(reader.FormatReader):
         self._verdicts = VerdictColumns()
         self._parts: JudgedParts | PublishedParts | None = None
         self._unread_parts = ""  # a remark on parts that may be judged
+        self._unread_shares: tuple[str, ...] = ()  # remarks on feedback that needs a threshold
         self._votes: tuple[Votes, ...] = ()  # columns of verdicts by annotators' names
         self._fed_back = FeedbackCounts()
         self._joined = ""  # what became of messages that stand alone
@@ -239,13 +252,19 @@ class MappedReader(reader.FormatReader):
         return None if is_table(names) else packing_in(names)
 
     @cached_property
-    def _by_annotator(self) -> AnnotatorRows | None:
+    def _by_annotator(self) -> AnnotatorRows | AnnotatorColumns | None:
         """How rows are joined that each have what one annotator says; None for other records."""
         samples = self._samples_given
         if self._published or not samples or is_own(samples[0]) or is_table(samples[0]):
             return None
         try:
-            return annotator_rows_in(samples, self._options.columns, self._rules)
+            answer = (
+                ""
+                if self._options.columns
+                else guess(columns_of(samples), samples).get("answer", "")
+            )
+            columns = annotator_columns_in(samples, answer) if answer else None
+            return columns or annotator_rows_in(samples, self._options.columns, self._rules)
         except InputError:
             return None  # which is said when the columns are mapped
 
@@ -334,6 +353,7 @@ class MappedReader(reader.FormatReader):
         yield from self._verdicts.told()
         yield from self._fed_back.told()
         yield from self._mapping.told()
+        yield from self._unread_shares
         yield self._unread_parts
         yield from (votes.unclear for votes in self._votes)
         yield from self._parts.told() if self._parts else ()
@@ -343,7 +363,7 @@ class MappedReader(reader.FormatReader):
                 f"{self._speaker} is read as the model, as all other messages are a user's; "
                 "--speaker NAME names another one"
             )
-        if self._unread and self._unread not in self.fields:
+        if self._unread and not any(f"{n}.".startswith(f"{self._unread}.") for n in self.fields):
             yield (
                 f"{self._unread!r} has no readable spans and is kept in meta; expected lists of "
                 "[start, end], or of objects with start and end; of lists under several names, "
@@ -411,6 +431,8 @@ class MappedReader(reader.FormatReader):
             raise _failed_call(cells, error.field) or error from None
         if turn is not None:
             used -= set() if turn.is_whole else {names.get("messages", names.get("question", ""))}
+            is_labelled = self._options.turns == "last" and with_labels_of_turn(cells)[1]
+            self.count("chat", _OTHER_TURNS, n=int(is_labelled))
         answer = self._answer(cells, theirs.get("answer"), turn.answer if turn else "")
         question = turn.question if turn is not None else question_in(theirs.get("question"))
         passages = passages_in(theirs.get("passages"), names.get("passages", ""))
@@ -517,6 +539,7 @@ class MappedReader(reader.FormatReader):
         ours = bool(samples) and (is_own(samples[0]) or is_table(samples[0]))
         if ours or isinstance(self._parts, PublishedParts):
             return VerdictColumns()
+        self._unread_shares = tuple(unread_shares(samples)) if self._rules is None else ()
         fed_back = {name_of(entry) for sample in samples for entry in feedback_in(sample)}
         taken = dict(self._mapping)
         used = {*taken.values(), *(self._parts.columns if self._parts else ())}
@@ -716,7 +739,8 @@ def _cells_of(row: FileRow) -> dict[str, Any]:
     cells = row.value
     if not isinstance(cells, dict):
         raise InputError("the record is not an object", found=cells, expected="a JSON object")
-    return _opened(with_messages(with_rows(untyped(cells))))
+    plain = with_messages(with_rows(untyped(cells)))
+    return _opened(with_labels_of_turn(plain, row.turn)[0])
 
 
 def _opened(cells: Mapping[str, Any]) -> dict[str, Any]:
