@@ -292,8 +292,11 @@ def annotator_rows_in(
     mapping = guess(columns_of(samples), samples, user_columns)
     about = list(filter(None, map(mapping.get, _ABOUT)))
     annotator = _annotator_in(samples, about if "spans" in mapping else [])
-    is_placed = "spans" in mapping or "answer" not in mapping
+    is_quoted = words_of(mapping.get("spans", "")) in _BESIDE["text"]
+    is_placed = ("spans" in mapping and not is_quoted) or "answer" not in mapping
     place = None if is_placed else _place_in(samples, mapping, is_said_by=bool(annotator))
+    if place is not None:
+        mapping.pop("spans", None)
     parts = None if place or "spans" in mapping else _parts_in(samples, mapping, annotator, rules)
     if not annotator and place is None and parts is None:
         return None

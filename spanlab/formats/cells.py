@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Annotated, Any, Final
@@ -344,15 +344,16 @@ def passages_in(value: Any, column: str) -> tuple[Passage, ...]:
     texts = _parse_passages(value)
     if isinstance(texts, str) and texts.lstrip().startswith("["):
         return (Passage(text=texts),)  # a text that begins with a bracket, such as [1]
-    if isinstance(texts, Mapping) and not has_text(texts) and _are_texts(texts.values()):
-        texts = [{"title": name, "text": text} for name, text in texts.items()]
+    if isinstance(texts, Mapping) and not has_text(texts):
+        named = {name: as_passage(text) for name, text in texts.items()}
+        if named and all(isinstance(p, dict) and has_text(p) for p in named.values()):
+            texts = [
+                {**passage, "title": passage.get("title") or name}
+                for name, passage in named.items()
+            ]
     if isinstance(texts, str) and _JOINED.search(texts) and "\n" not in texts:
         texts = [text.strip() for text in _BARS.split(texts)]
     return passages_of(texts, column)
-
-
-def _are_texts(values: Collection[Any]) -> bool:
-    return bool(values) and all(isinstance(value, str) for value in values)
 
 
 _BARS: Final = re.compile(r"\|\|?|\[SEP\]|</?s>|<sep>", re.IGNORECASE)
@@ -453,13 +454,19 @@ def gold_in(value: Any, column: str, answer: str) -> Annotation | None:
             if start is not None
         ]
     spans = spans_in(labels, column, answer)
+    right = tuple(span for span in spans if _says_right(span.label))
     return Annotation(
         annotator="gold",
         kind=AnnotatorKind.GOLD,
         answer_hallucinated=bool(claims) or None,
-        spans=spans,
-        claims=claims,
+        spans=tuple(span for span in spans if span not in right),
+        claims=(*claims, *(Claim(text=s.text, source=s, verdict="supported") for s in right)),
     )
+
+
+def _says_right(label: str | None) -> bool:
+    """Say whether the label of a place says that nothing is wrong there."""
+    return len(label or "") > 1 and VERDICTS.get(plain_word(label)) == "supported"
 
 
 def marks_in_text(text: str, answer: str) -> list[Any] | None:
@@ -592,9 +599,14 @@ def people_in(marked: Any) -> dict[str, list[Any]]:
     """Return the marks in a list by the names of those who made them, or gold's."""
     by_name: dict[str, list[Any]] = {}
     for mark in marked if isinstance(marked, list) else ():
-        name = mark.get("annotator") if isinstance(mark, Mapping) else None
+        said = mark if isinstance(mark, Mapping) else {}
+        named = (said[key] for key in _NAMED_BY if isinstance(said.get(key), str))
+        name = said.get("annotator") or next((n for n in named if not n.isdecimal()), None)
         by_name.setdefault(str(name or "").strip() or "gold", []).append(mark)
     return by_name
+
+
+_NAMED_BY: Final = words_in("judged", "judges")
 
 
 def _span(answer: str, labelled: _GivenSpan, field: str) -> Span:

@@ -44,7 +44,7 @@ from spanlab.schema import Annotation, AnnotatorKind
 _LISTS: Final = words_in("judged", "lists")
 _JUDGES: Final = words_in("judged", "judges")
 _PLACED: Final = frozenset(("start", "end", "span", "spans", "text"))  # not of the whole answer
-_BY_NAME: Final = ("scores", "feedback_stats")
+_BY_NAME: Final = words_in("judged", "by_name")
 _BY_PEOPLE: Final = frozenset(words_in("judged", "by_people"))
 _QUALITIES: Final = frozenset(
     word for name in ("bad", "good", "measures", "qualities") for word in words_in("judged", name)

@@ -47,6 +47,7 @@ from spanlab.formats.reader import (
     says_nothing,
 )
 from spanlab.formats.recipes import columns_of_known
+from spanlab.formats.verdict_columns import in_objects
 from spanlab.formats.verdict_words import are_verdicts
 from spanlab.formats.vocabulary import all_words, ranks_in, words_in
 
@@ -278,6 +279,7 @@ class _Guesser:
         is_none = not values or (
             (field == "id" and words != "id" and len(set(map(str, values))) < len(values))
             or (field == "answer" and (_is_figure(column, values) or self._is_of_marks(column)))
+            or (field == "answer" and in_objects(column, values) is not None)
             or (words == "labels" and not any(map(parse_list, values)))  # of unknown kinds
             # Verdicts on answers that say more than a verdict are no references.
             or (field == "reference" and self._judges(column, self.found.get("answer")))
@@ -381,7 +383,10 @@ def may_mark(marked: Any, answer: Any) -> bool:
     if is_missing(marked) or _marks(marked, answer):
         return True
     is_placed = isinstance(parts, list) and not is_mask(parts)
-    return is_placed and all(is_span(p) or is_extent(p) or is_quote(p) for p in parts)
+    return is_placed and all(
+        p in answer if isinstance(p, str) else is_span(p) or is_extent(p) or is_quote(p)
+        for p in parts
+    )
 
 
 def _is_str(value: Any) -> bool:

@@ -24,13 +24,13 @@ from typing import Any, Final, TypeGuard
 from pydantic_core import from_json, to_json
 
 from spanlab.base.errors import InputError
-from spanlab.formats.cells import is_mask
+from spanlab.formats.cells import chat_in, is_mask
 from spanlab.formats.chats import HOLDS, SAYS, answers_in, is_chat, pairs_apart, plain_chat
 from spanlab.formats.columns import model_in, words_of
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.guess import NAMES, guess
 from spanlab.formats.reader import parse_list
-from spanlab.formats.verdict_columns import described, verdict_in
+from spanlab.formats.verdict_columns import verdict_in, verdicts_in
 from spanlab.formats.vocabulary import words_in
 
 Row = Mapping[str, Any]
@@ -226,7 +226,8 @@ def with_labels_of_turn(record: Row, number: int = 0) -> tuple[Row, bool]:
         number: the answer, from 1; 0 for the last one.
     """
     for name in filter(NAMES["messages"].__contains__, record):
-        chat = record[name]
+        is_text = isinstance(record[name], str) and record[name][:1] not in ("[", "{")
+        chat = None if is_text else chat_in(record[name])
         answers = answers_in(chat) if is_chat(chat) else ()
         labels = [_labels_in(chat[at]) for at in answers]
         if any(labels):
@@ -241,7 +242,7 @@ def _labels_in(message: Row) -> Row:
     return {
         name: value
         for name, value in more.items()
-        if words_of(name) in _MARKS or is_mask(value) or described(name, [value]) is not None
+        if words_of(name) in _MARKS or is_mask(value) or verdicts_in(name, [value]) is not None
     }
 
 

@@ -363,17 +363,24 @@ def verdict_columns(
     in_pairs = {name for column in found for name in column.names}
     for name in (name for name in free if name not in in_pairs):
         values = [sample[name] for sample in samples if sample.get(name) not in (None, "")]
-        column = (
-            _in_objects(name, values)
-            or described(name, values, in_brackets=unbracketed[_IN_BRACKETS.sub("", name)] > 1)
-            or _told_by_values(name, values)
-        )
+        in_brackets = unbracketed[_IN_BRACKETS.sub("", name)] > 1
+        column = verdicts_in(name, values, in_brackets=in_brackets)
         if column is None or not values:
             continue
         remark = unclear(column, may_refuse=taken.get("answer") != "text")
         remarks += [remark] if remark else []
         if not remark and not column.is_scale:
             (found if any(map(column.knows, column.values)) else unknown_kinds).append(column)
+    # Beside somebody's column, one that has only the right ones of its words is another's.
+    telling = [column for column in found if not column.criterion]
+    said = {word for column in telling for word in column.words if word in VERDICTS}
+    taken_by = {column.name for column in (*found, *unknown_kinds)}
+    for name in (name for name in free if telling and name not in taken_by):
+        values = [sample[name] for sample in samples if sample.get(name) not in (None, "")]
+        if values and said.issuperset(map(plain_word, values)):
+            found.append(
+                VerdictColumn(name, "", tuple(words_of(name).split()), values=tuple(values))
+            )
     chosen = _chosen(found)
     for column in chosen:
         if unknown := [value for value in column.values if not column.knows(value)]:
@@ -430,7 +437,15 @@ def _votes(value: object) -> int | None:
     return int(word) if word.isdecimal() else None
 
 
-def _in_objects(name: str, values: Sequence[Any]) -> VerdictColumn | None:
+def verdicts_in(
+    name: str, values: Sequence[Any], *, in_brackets: bool = False
+) -> VerdictColumn | None:
+    """Return a column as its objects, its name or its values say that it judges; None if not."""
+    said = in_objects(name, values) or described(name, values, in_brackets=in_brackets)
+    return said or _told_by_values(name, values)
+
+
+def in_objects(name: str, values: Sequence[Any]) -> VerdictColumn | None:
     """Return what objects say of answers that a judge gives with its reasons; None if nothing.
 
     That is ``{"REASONING": [reason, …], "SCORE": "FAIL"}``, as Lynx answers, also as a text.
@@ -440,13 +455,18 @@ def _in_objects(name: str, values: Sequence[Any]) -> VerdictColumn | None:
         return None
     keys = dict.fromkeys(key for said in judged for key in said)
     notes = [key for key in keys if not _REMARKS.isdisjoint(words_of(key).split())]
-    owner = [word for word in words_of(name).split() if word not in (*_FILLERS, *_CRITERIA)]
-    for key in keys if notes or any(map(_is_judge, owner)) else ():
+    words = words_of(name).split()
+    owner = [word for word in words if word not in (*_FILLERS, *_CRITERIA)]
+    given = next((word for word in words if word in _CRITERIA), "")
+    for key in keys if notes or given or any(map(_is_judge, owner)) else ():
         of_key = [said[key] for said in judged if said.get(key) not in (None, "")]
         column = described(key, of_key) or VerdictColumn(key, "verdict", values=tuple(of_key))
-        if of_key and not column.is_scale and all(map(column.knows, of_key)):
+        is_told = notes or given or column.words <= VERDICTS.keys()
+        if of_key and is_told and not column.is_scale and all(map(column.knows, of_key)):
             path, note = f"{name}.{key}", f"{name}.{next(iter(notes), '')}"
-            return replace(column, name=path, owner=(*owner, *column.owner), note=note)
+            owned = (*owner, *column.owner)
+            criterion = given or column.criterion
+            return replace(column, name=path, owner=owned, criterion=criterion, note=note)
     return None
 
 
@@ -607,7 +627,8 @@ def _chosen(found: Sequence[VerdictColumn]) -> list[VerdictColumn]:
         group = _NAMELESS[0] if column.criterion in _NAMELESS else column.criterion
         groups.setdefault(group, []).append(column)
     for criterion, of_one in groups.items():
-        columns = [one for one in of_one if criterion or are_verdicts(one.values)]
+        values = [value for one in of_one for value in one.values]
+        columns = of_one if criterion or are_verdicts(values) else []
         columns = [one for one in columns if (_ASPECTS | _QUALITIES).isdisjoint(one.owner)]
         chosen = columns if len(columns) > 1 else [one for one in columns if one.has_known_owner]
         if chosen:
