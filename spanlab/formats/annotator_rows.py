@@ -234,7 +234,13 @@ class AnnotatorColumns(NamedTuple):
                 row = file.row(row.line, raw, row.unit, row.number)  # noqa: PLW2901
             yield row
 
-    annotations = staticmethod(AnnotatorRows.annotations)
+    def annotations(
+        self,
+        said_by: Mapping[str, Mapping[str, Any]],
+        of_one: Callable[[Mapping[str, Any]], Iterable[Annotation]],
+    ) -> tuple[Annotation, ...]:
+        """Return the annotations of a joined record, as those of rows."""
+        return AnnotatorRows.annotations(said_by, of_one)
 
 
 _MARKS: Final = frozenset(chain.from_iterable(map(str.split, words_in("parts", "marks"))))

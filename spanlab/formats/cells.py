@@ -345,12 +345,9 @@ def passages_in(value: Any, column: str) -> tuple[Passage, ...]:
     if isinstance(texts, str) and texts.lstrip().startswith("["):
         return (Passage(text=texts),)  # a text that begins with a bracket, such as [1]
     if isinstance(texts, Mapping) and not has_text(texts):
-        named = {name: as_passage(text) for name, text in texts.items()}
+        named: dict[str, Any] = {name: as_passage(text) for name, text in texts.items()}
         if named and all(isinstance(p, dict) and has_text(p) for p in named.values()):
-            texts = [
-                {**passage, "title": passage.get("title") or name}
-                for name, passage in named.items()
-            ]
+            texts = [{**p, "title": p.get("title") or name} for name, p in named.items()]
     if isinstance(texts, str) and _JOINED.search(texts) and "\n" not in texts:
         texts = [text.strip() for text in _BARS.split(texts)]
     return passages_of(texts, column)

@@ -114,7 +114,7 @@ def _unpack(path: Path, target: IO[bytes], name: str, limit: int) -> None:
             shutil.copyfileobj(source, target, _BUFFER)
 
 
-def _lines_of(archive: zipfile.ZipFile, members: Sequence[zipfile.ZipInfo]) -> Iterator[bytes]:
+def _lines_of(archive: Any, members: Sequence[Any]) -> Iterator[bytes]:
     """Yield the lines of several files; with who annotated, where each has those of one person.
 
     So doccano writes them, by the names of its files.

@@ -227,7 +227,7 @@ def with_labels_of_turn(record: Row, number: int = 0) -> tuple[Row, bool]:
     """
     for name in filter(NAMES["messages"].__contains__, record):
         is_text = isinstance(record[name], str) and record[name][:1] not in ("[", "{")
-        chat = None if is_text else chat_in(record[name])
+        chat = () if is_text else chat_in(record[name])
         answers = answers_in(chat) if is_chat(chat) else ()
         labels = [_labels_in(chat[at]) for at in answers]
         if any(labels):
