@@ -431,7 +431,7 @@ class MappedReader(reader.FormatReader):
             raise _failed_call(cells, error.field) or error from None
         if turn is not None:
             used -= set() if turn.is_whole else {names.get("messages", names.get("question", ""))}
-            is_labelled = self._options.turns == "last" and with_labels_of_turn(cells)[1]
+            is_labelled = self._own.turns == "last" and with_labels_of_turn(cells)[1]
             self.count("chat", _OTHER_TURNS, n=int(is_labelled))
         answer = self._answer(cells, theirs.get("answer"), turn.answer if turn else "")
         question = turn.question if turn is not None else question_in(theirs.get("question"))
