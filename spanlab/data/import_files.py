@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import lzma
 import shutil
 import zipfile
-import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from spanlab.base.errors import InputError
+from spanlab.formats.containers import DAMAGE
 from spanlab.formats.limits import UNPACKED, longest, most_unpacked, record_limit, too_large
 from spanlab.formats.registry import folder_of, without_second
 
@@ -18,17 +17,7 @@ _CONTEXT = ".context.txt"
 _HEAD = 1 << 20  # bytes looked at to estimate how many items follow
 
 
-# What unpacking raises for damaged data, by the ways to pack, and the system for impossible names.
-_DAMAGE = (
-    zipfile.BadZipFile,
-    NotImplementedError,
-    RuntimeError,
-    ValueError,
-    EOFError,
-    OSError,
-    zlib.error,
-    lzma.LZMAError,
-)
+_DAMAGE = (*DAMAGE, OSError)  # of the system, for impossible names
 _TABLES = (".arrow", ".parquet")
 _CACHED = ("cache-", "tmp", ".")  # what `datasets` has computed from its files
 _LINES = (".jsonl", ".ndjson", ".csv", ".tsv")

@@ -9,13 +9,17 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
+import lzma
 import shutil
+import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path, PurePosixPath
+from types import ModuleType
 from typing import IO, Any, BinaryIO, Final, cast
 
 from pydantic_core import from_json, to_json
@@ -31,6 +35,11 @@ _SAMPLES: Final = "samples/"  # of an Inspect log
 _DATA: Final = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow")
 _LINES: Final = (".jsonl", ".ndjson")
 _MARKED: Final = frozenset(("label", "labels", "entities"))  # of doccano
+# What unpacking raises for damaged data, by the ways to pack.
+DAMAGE: Final = (
+    *(zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError),
+    *(zlib.error, lzma.LZMAError, gzip.BadGzipFile),
+)
 _ASIDE: Final = frozenset(("events", "events_data", "store", "attachments"))  # of a sample
 _ATTACHED: Final = "attachment://"
 _SHOWN: Final = 60  # characters of a file in an offer
@@ -62,10 +71,11 @@ def plain_path(path: Path, head: bytes, name: str, limit: int, encoding: str | N
 
 def is_workbook(path: Path) -> bool:
     """Say whether a file is a workbook of Excel."""
-    if not zipfile.is_zipfile(path):
-        return False
-    with zipfile.ZipFile(path) as archive:
-        return _BOOK in archive.namelist()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _BOOK in archive.namelist()
+    except DAMAGE:
+        return False  # nor is it any other archive, which is said when it is unpacked
 
 
 @lru_cache(maxsize=4)
@@ -80,17 +90,30 @@ def _made_plain(
                 _unpack(path, target, name, limit)
             else:
                 _recode(path, target, name, encoding or "utf-16")
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+    except (*DAMAGE, _zstd()[0].BadZipFile, _zstd()[1]) as error:
         raise InputError(f"the packed data is broken: {error}", file=name) from error
     target.flush()
     return target
 
 
-def _unpack(path: Path, target: IO[bytes], name: str, limit: int) -> None:
-    from backports.zstd import zipfile as zstd_zipfile  # Inspect packs by Zstandard
+def _zstd() -> tuple[ModuleType, type[Exception]]:
+    """Return zipfile as it knows Zstandard, by which Inspect packs, and what that raises.
 
+    Before Python 3.14 that is a module of its own, whose errors are, too.
+    """
+    if sys.version_info >= (3, 14):
+        from compression.zstd import ZstdError
+
+        return zipfile, ZstdError
+    from backports.zstd import ZstdError
+    from backports.zstd import zipfile as zstd_zipfile
+
+    return zstd_zipfile, ZstdError
+
+
+def _unpack(path: Path, target: IO[bytes], name: str, limit: int) -> None:
     most = most_unpacked(path.stat().st_size, limit)
-    with zstd_zipfile.ZipFile(path) as archive:
+    with _zstd()[0].ZipFile(path) as archive:
         members = [m for m in archive.infolist() if _is_data(m.filename)]
         if sum(member.file_size for member in members) > most:
             raise too_large(UNPACKED, limit, file=name)

@@ -280,7 +280,6 @@ class _Guesser:
             (field == "id" and words != "id" and len(set(map(str, values))) < len(values))
             or (field == "answer" and (_is_figure(column, values) or self._is_of_marks(column)))
             or (field == "answer" and in_objects(column, values) is not None)
-            or (words == "labels" and not any(map(parse_list, values)))  # of unknown kinds
             # Verdicts on answers that say more than a verdict are no references.
             or (field == "reference" and self._judges(column, self.found.get("answer")))
         )

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, datetime, time
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 from spanlab.base.errors import InputError
-from spanlab.formats.containers import ZIP, is_workbook
+from spanlab.formats.containers import DAMAGE, ZIP, is_workbook
 from spanlab.formats.files import InputFile
 from spanlab.formats.known.analysis_table import CellsRow
 from spanlab.formats.known.tabular import TableReader
@@ -74,7 +74,7 @@ class WorkbookReader(TableReader):
                 book = load_workbook(stream, read_only=True, data_only=True)
                 yield book
                 book.close()
-        except (BadZipFile, InvalidFileException, KeyError, ValueError) as error:
+        except (*DAMAGE, InvalidFileException, KeyError, SyntaxError) as error:  # the last of XML
             raise InputError(
                 f"not a workbook, or a damaged one: {error}", file=self._file.name
             ) from None
