@@ -86,9 +86,19 @@ class AnnotatorRows(NamedTuple):
     @property
     def fields(self) -> dict[str, str]:
         """What becomes of its columns, for the import's report."""
-        marked = dict.fromkeys(self.place.columns if self.place else (), "spans")
+        marked = dict.fromkeys(self.placed, "spans")
         marked |= dict.fromkeys(self._of_parts, "labels")
         return marked | ({self.annotator: "annotators"} if self.annotator else {})
+
+    @property
+    def placed(self) -> tuple[str, ...]:
+        """The columns of a marked place, and of what is said of it."""
+        return self.place.columns if self.place else ()
+
+    def differing(self, said_by: Mapping[str, Mapping[str, Any]]) -> set[str]:
+        """Return the columns in which annotators say different things: no property of an item."""
+        columns = {name: [said.get(name) for said in said_by.values()] for name in self.said}
+        return {name for name, values in columns.items() if values.count(values[0]) < len(values)}
 
     @property
     def _of_parts(self) -> tuple[str, ...]:
@@ -164,7 +174,7 @@ class AnnotatorRows(NamedTuple):
 
     def _record(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return the rows of one answer as a record."""
-        own = {self.annotator, *self.said, *(self.place.columns if self.place else ())}
+        own = {self.annotator, *self.said, *self.placed}
         own |= {*self._of_parts}
         by_name: dict[str, dict[str, Any]] = {}
         for cells in rows:
@@ -179,7 +189,7 @@ class AnnotatorRows(NamedTuple):
         for column in dict.fromkeys(name for cells in rows for name in cells):
             values = [cells.get(column) for cells in rows]
             if column in own or all(value == values[0] for value in values):
-                record[column] = values[0]
+                record[column] = values[-1]  # which counts of what somebody judged twice
             elif self.parts:  # of which one annotator judges several
                 record[column] = list(dict.fromkeys(filter(None, map(text_of, values))))
             else:

@@ -420,7 +420,8 @@ class MappedReader(reader.FormatReader):
         names, said_by = self._mapping, cells.pop(SAID, {})
         theirs = {field: _present(value_at(cells, column)) for field, column in names.items()}
         used = {*names.values(), *self._tagged}
-        used |= self._by_annotator.fields.keys() if self._by_annotator else set()
+        if by_annotator := self._by_annotator:
+            used |= by_annotator.fields.keys() | by_annotator.differing(said_by)
         used |= {*self._parts.columns} if self._parts else set()
         label = _label_beside(names.get("model", ""))
         if label and (named := _present(value_at(cells, label))):
@@ -457,7 +458,6 @@ class MappedReader(reader.FormatReader):
                 meta=_meta(without(cells, used)) | _about(theirs, names),
             )
         )
-        by_annotator = self._by_annotator
         if by_annotator is None:
             return Record(item=item, annotations=self._said(cells, item))
         annotations = by_annotator.annotations(said_by, partial(self._said, item=item))
@@ -544,6 +544,7 @@ class MappedReader(reader.FormatReader):
         taken = dict(self._mapping)
         used = {*taken.values(), *(self._parts.columns if self._parts else ())}
         used |= {name for s in samples for name in fields_with_verdicts(s, self._rules)}
+        used |= {*self._by_annotator.placed} if self._by_annotator else set()
         taken |= {f"used {name}": name for name in used - {*taken.values()}}
         self._votes = tuple(votes_in(samples, used, self._rules))
         for votes in self._votes:

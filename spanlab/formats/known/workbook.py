@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import date, datetime, time
-from typing import Any
+from datetime import date, datetime, time, timedelta
+from typing import Any, Final
 from zipfile import ZipFile
 
 from spanlab.base.errors import InputError
@@ -15,6 +16,10 @@ from spanlab.formats.known.analysis_table import CellsRow
 from spanlab.formats.known.tabular import TableReader
 from spanlab.formats.limits import UNPACKED, most_unpacked, too_large
 from spanlab.formats.reader import FormatEntry
+
+
+# Of a number format: "Uhr", \h, _h, [$-409], and what is not the first of its sections.
+_PLAIN_WORDS: Final = re.compile(r'"[^"]*"|[\\_].|\[[^\]]*\]|;.*')
 
 
 class WorkbookReader(TableReader):
@@ -48,7 +53,7 @@ class WorkbookReader(TableReader):
         with self._rows() as rows:
             next(rows, None)
             for number, values in enumerate(rows, start=2):
-                cells = dict(zip(columns, map(_cell, values), strict=False))
+                cells = dict(zip(columns, values, strict=False))
                 if any(cell is not None for cell in cells.values()):
                     yield CellsRow(number, cells)
 
@@ -57,7 +62,8 @@ class WorkbookReader(TableReader):
         with self._book() as book:
             sheets = (sheet for sheet in book.worksheets if not _is_empty(sheet))
             sheet = next(sheets, None)
-            yield iter(()) if sheet is None else sheet.iter_rows(values_only=True)
+            rows = iter(()) if sheet is None else sheet.iter_rows()
+            yield (tuple(map(_value, row)) for row in rows)
 
     @contextmanager
     def _book(self) -> Iterator[Any]:
@@ -84,8 +90,26 @@ def _is_empty(sheet: Any) -> bool:
     return next(sheet.iter_rows(values_only=True, max_row=1), None) in (None, ())
 
 
-def _cell(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, date | datetime | time) else value
+def _value(cell: Any) -> Any:
+    """Return what a cell shows: of a moment the day, if its format has no time and it is midnight.
+
+    A duration is hours, minutes and seconds.
+    """
+    match cell.value:
+        case datetime() as moment if moment.time() == time() and _is_day(cell.number_format):
+            return moment.date().isoformat()
+        case date() | time() as moment:
+            return moment.isoformat()
+        case timedelta() as duration:
+            minutes, seconds = divmod(round(duration.total_seconds()), 60)
+            return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+        case value:
+            return value
+
+
+def _is_day(number_format: str) -> bool:
+    """Say whether a format of dates has neither hours nor seconds outside of its plain words."""
+    return not re.search("[hs]", _PLAIN_WORDS.sub("", number_format), re.IGNORECASE)
 
 
 FORMAT = FormatEntry(name="workbook", title="Excel workbook", reader=WorkbookReader, order=170)
