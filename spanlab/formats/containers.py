@@ -10,12 +10,15 @@ import codecs
 import gzip
 import io
 import lzma
+import re
 import shutil
 import sys
 import tempfile
+import unicodedata
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -43,6 +46,25 @@ DAMAGE: Final = (
 _ASIDE: Final = frozenset(("events", "events_data", "store", "attachments"))  # of a sample
 _ATTACHED: Final = "attachment://"
 _SHOWN: Final = 60  # characters of a file in an offer
+_OFFERED: Final = 2  # encodings, of several that read a file
+_NEARLY_ALL: Final = 0.9
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_LATIN: Final = "[A-Za-z\u00c0-\u024f]"
+_CYRILLIC: Final = "[\u0400-\u042f\u0490]*[\u0430-\u045f\u0491]*"  # no capitals after small letters
+# Words that texts in an encoding have, the commonest of those that read the same bytes first.
+_WORDS_IN: Final = {
+    "windows-1252": f"{_LATIN}*[A-Za-z]{_LATIN}*|{_LATIN}",  # one in other letters alone is none
+    "cp932": "[\u3005-\u30ff\u4e00-\u9fff]+",
+    "euc_kr": "[\uac00-\ud7a3]+",
+    "gb18030": "[\u4e00-\u9fff]+",
+    "euc_jp": "[\u3005-\u30ff\u4e00-\u9fff]+",
+    "big5": "[\u4e00-\u9fff]+",
+    "windows-1255": "[\u05d0-\u05ea]+",
+    "windows-1251": _CYRILLIC,
+    "koi8_r": _CYRILLIC,
+    "windows-1253": "[\u0386-\u03ab]*[\u0390\u03ac-\u03ce]*",
+    "windows-1256": "[\u0620-\u06d2]+",
+}
 _BUFFER: Final = 1 << 16
 
 
@@ -234,16 +256,32 @@ def _offers(head: bytes) -> Sequence[str]:
     return [
         f"--encoding {encoding} reads it as {text[:_SHOWN]!r}"
         for encoding, text in _decoded(head)
-        if text.isprintable() or not any(mark < " " and mark not in "\t\r\n" for mark in text)
+        if not any(unicodedata.category(mark) == "Cc" and mark not in "\t\r\n" for mark in text)
     ]
 
 
-def _decoded(head: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the encodings that a beginning may have, and the text that it has in them."""
-    wide = head.count(0) > len(head) // 4  # a zero beside each letter of the Latin alphabet
-    big_end_first = head[:1] == b"\0"
-    likely = f"utf-16-{'be' if big_end_first else 'le'}" if wide else "windows-1252"
-    try:
-        yield likely, codecs.getincrementaldecoder(likely)().decode(head)
-    except UnicodeDecodeError:
-        yield "latin-1", head.decode("latin-1")  # in which every byte is a character
+def _decoded(head: bytes) -> Sequence[tuple[str, str]]:
+    """Return the likeliest encodings of a beginning, and the text that it has in them.
+
+    They are those in whose texts words are of one script; else the commonest one that has all
+    its bytes.
+    """
+    if head.count(0) > len(head) // 4:  # a zero beside each letter of the Latin alphabet
+        names = ["utf-16-be" if head[:1] == b"\0" else "utf-16-le"]
+    else:
+        names = list(_WORDS_IN)
+    found = []
+    for name in names:
+        with suppress(UnicodeDecodeError):
+            found.append((name, codecs.getincrementaldecoder(name)().decode(head)))
+    likely = [pair for pair in found if pair[0] in _WORDS_IN and _has_words_of(*pair)]
+    return likely[:_OFFERED] or [pair for pair in found if pair[0] in names[:1]]
+
+
+def _has_words_of(encoding: str, text: str) -> bool:
+    """Say whether words with letters outside of ASCII are nearly all such as its readers write."""
+    words = [word for word in _LETTERS.findall(text) if not word.isascii()]
+    others = [mark for mark in text if not mark.isascii()]
+    fitting = sum(re.fullmatch(_WORDS_IN[encoding], word) is not None for word in words)
+    are_letters = 2 * sum(map(str.isalpha, others)) > len(others)
+    return are_letters and fitting >= _NEARLY_ALL * len(words)
