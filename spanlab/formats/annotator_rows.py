@@ -189,7 +189,8 @@ class AnnotatorRows(NamedTuple):
         for column in dict.fromkeys(name for cells in rows for name in cells):
             values = [cells.get(column) for cells in rows]
             if column in own or all(value == values[0] for value in values):
-                record[column] = values[-1]  # which counts of what somebody judged twice
+                # Of what somebody judges twice the last one counts.
+                record[column] = values[-1 if column in self.said else 0]
             elif self.parts:  # of which one annotator judges several
                 record[column] = list(dict.fromkeys(filter(None, map(text_of, values))))
             else:

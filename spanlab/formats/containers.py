@@ -18,7 +18,7 @@ import unicodedata
 import zipfile
 import zlib
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -105,17 +105,21 @@ def _made_plain(
     path: Path, stamp: tuple[int, int], name: str, limit: int, encoding: str | None
 ) -> IO[bytes]:
     """Return the temporary file; ``stamp`` tells a file from what it was before it changed."""
-    target = cast(IO[bytes], tempfile.NamedTemporaryFile(prefix="spanlab-"))  # noqa: SIM115 - kept open
-    try:
-        with path.open("rb") as stream:
-            if stream.read(len(ZIP)) == ZIP:
-                _unpack(path, target, name, limit)
-            else:
-                _recode(path, target, name, encoding or "utf-16")
-    except (*DAMAGE, _zstd()[0].BadZipFile, _zstd()[1]) as error:
-        raise InputError(f"the packed data is broken: {error}", file=name) from error
-    target.flush()
-    return target
+    with ExitStack() as failing:
+        target = cast(
+            IO[bytes], failing.enter_context(tempfile.NamedTemporaryFile(prefix="spanlab-"))
+        )
+        try:
+            with path.open("rb") as stream:
+                if stream.read(len(ZIP)) == ZIP:
+                    _unpack(path, target, name, limit)
+                else:
+                    _recode(path, target, name, encoding or "utf-16")
+        except (*DAMAGE, _zstd()[0].BadZipFile, _zstd()[1]) as error:
+            raise InputError(f"the packed data is broken: {error}", file=name) from error
+        target.flush()
+        failing.pop_all()  # it stays open
+        return target
 
 
 def _zstd() -> tuple[ModuleType, type[Exception]]:

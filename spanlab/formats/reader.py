@@ -479,7 +479,7 @@ def checked(item: Item) -> Item:
 
 _PLACED = re.compile(r"([a-z_]+(?:\.\w+)+): (.+)", re.DOTALL)
 _BRANCH = re.compile(r"^process\.(?:own|shared)\b")  # the kind of process is in no file
-_OTHER_ENCODING = "UTF-8; --encoding windows-1252 or latin-1 reads what is written otherwise"
+_OTHER_ENCODING = "UTF-8; --encoding NAME reads another, such as windows-1252 or cp932"
 _NOT_FINITE = (b"NaN", b"Infinity")
 
 

@@ -346,7 +346,7 @@ def verdict_columns(
         samples: some records.
         taken: columns that are read as something else, by our field. Classes of what is called a
             text are not refused: it may be no model's answer.
-        rules: what people say of columns: no other columns are looked at then; None for nothing.
+        rules: what people say of columns; none are read if that is nothing. None: nobody said so.
 
     Raises:
         InputError: some values of a column are verdicts and others are not, 0 and 1 could mean
@@ -354,7 +354,7 @@ def verdict_columns(
     """
     names = dict.fromkeys(name for sample in samples for name in sample)
     if rules is not None:
-        return VerdictColumns(tuple(_ruled(samples, list(names), rules)))
+        return _with_others(samples, taken, _ruled(samples, list(names), rules))
     free = [name for name in names if name not in taken.values()]
     found = list(_of_opposites(samples, free))
     remarks: list[str] = []
@@ -388,9 +388,32 @@ def verdict_columns(
     if not chosen:
         found += _inside(samples, taken)
         found += [] if "spans" in taken else filter(_may_judge, unknown_kinds)
-    if left := [repr(column.name) for column in found if column not in chosen]:
-        remarks.append(f"{', '.join(left)} may judge answers, and is kept in meta; {_OPTION}")
+    remarks += _kept([repr(column.name) for column in found if column not in chosen])
     return VerdictColumns(tuple(chosen), tuple(remarks))
+
+
+def _with_others(
+    samples: Sequence[Mapping[str, Any]],
+    taken: Mapping[str, str],
+    ruled: Sequence[VerdictColumn],
+) -> VerdictColumns:
+    """Return columns that people name, with those of other judges that are clear by themselves."""
+    if not ruled:
+        return VerdictColumns()
+    taken = {**taken, **{f"ruled {column.name}": column.name for column in ruled}}
+    try:
+        others = verdict_columns(samples, taken, None)
+    except InputError as error:  # of a column that people have not asked for
+        return VerdictColumns((*ruled,), _kept([repr(error.field)]))
+    named = {column.judge.annotator for column in ruled}
+    beside = [column for column in others.columns if column.judge.annotator not in named]
+    left = [repr(column.name) for column in others.columns if column not in beside]
+    return VerdictColumns((*ruled, *beside), (*others.remarks, *_kept(left)))
+
+
+def _kept(names: Sequence[str]) -> tuple[str, ...]:
+    told = f"{', '.join(names)} may judge answers, and is kept in meta; {_OPTION}"
+    return (told,) if names else ()
 
 
 def _may_judge(column: VerdictColumn) -> bool:
@@ -659,7 +682,11 @@ def _ruled(
         criterion = said.criterion if said else ""
         columns.append(VerdictColumn(name, criterion, owner, rules=tuple(of_it)))
     judges = Counter(column.judge.annotator for column in columns)
-    named = {c.name: _judge_named(c) for c in columns if judges[c.judge.annotator] > 1}
+    named = {
+        c.name: _judge_named(c)
+        for c in columns
+        if judges[c.judge.annotator] > 1 or (_is_score(c) and c.judge.kind is AnnotatorKind.GOLD)
+    }
     labels = [name for name, judge in named.items() if judge.kind is AnnotatorKind.GOLD]
     if len(labels) == 1:
         del named[labels[0]]  # which are the gold labels
@@ -669,10 +696,15 @@ def _ruled(
 def _judge_named(column: VerdictColumn) -> _Judge:
     """Return the judge of one of several columns, called like it: a metric is a detector."""
     name = words_of(column.name) or column.name
-    if column.criterion in _MEASURES or any(rule.sign != "=" for rule in column.rules):
+    if _is_score(column):
         return _Judge(name, AnnotatorKind.DETECTOR)
     names_nobody = column.criterion and not column.owner
     return _Judge(name, AnnotatorKind.GOLD if names_nobody else annotator_kind(name))
+
+
+def _is_score(column: VerdictColumn) -> bool:
+    """Say whether a column that people name has what a program has measured, by a threshold."""
+    return column.criterion in _MEASURES or any(rule.sign != "=" for rule in column.rules)
 
 
 def not_understood(column: str, values: Sequence[object]) -> InputError:

@@ -181,3 +181,32 @@ def test_rows_of_crowd_workers(tmp_path: Path) -> None:
     assert [_said(record) for record in records] == [{"W1": (True, []), "W2": (False, [])}]
     assert records[0].item.question == "When?"
     assert records[0].item.passages[0].text == "It was finished in 1889."
+
+
+def test_the_label_of_a_place_is_no_verdict_whatever_it_says(tmp_path: Path) -> None:
+    rows = f"""\
+id,answer,worker_id,span_start,span_end,label
+1,{YEAR},ann,19,23,wrong date
+1,{YEAR},bob,7,15,wrong
+1,{YEAR},cid,,,
+"""
+    (record,), remarks, _ = _read(tmp_path, rows)
+    assert _said(record) == {
+        "ann": (True, [(19, 23, "wrong date")]),
+        "bob": (True, [(7, 15, "wrong")]),
+        "cid": (False, []),
+    }
+    assert "judges whole answers" not in remarks
+
+
+def test_what_annotators_say_differently_is_no_property_of_the_item(tmp_path: Path) -> None:
+    rows = f"""\
+id,answer,annotator,verdict
+1,{YEAR},ann,faithful
+1,{YEAR},bob,hallucinated
+2,{CAPITAL},ann,hallucinated
+2,{CAPITAL},ann,faithful
+2,{CAPITAL},bob,faithful
+"""
+    records, _, _ = _read(tmp_path, rows)
+    assert [record.item.meta for record in records] == [{}, {"verdict": "faithful"}]

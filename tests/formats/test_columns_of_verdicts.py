@@ -122,6 +122,30 @@ def test_each_column_of_a_rule_is_an_annotator(columns: tuple[str, ...]) -> None
     assert list(said.values()) == [(True, False), (True, False), (False, True)]
 
 
+def test_a_rule_on_a_score_names_a_detector_and_leaves_other_judges_theirs() -> None:
+    columns = ("faithfulness", "thumbs", "correct", "label")
+    rows = _rows(columns, (0.9, "👎", "yes", 0), (0.2, "👍", "no", 1))
+    rule = "faithfulness<0.5"
+    said, told = _read(rows, hallucinated_if=rule)
+    assert said == {"faithfulness": (False, True)} and "'label' may judge answers" in told
+    said, _ = _read(
+        [{n: v for n, v in row.items() if n != "label"} for row in rows], hallucinated_if=rule
+    )
+    assert said == {"faithfulness": (False, True), "gold": (False, True)}
+    rows = _rows(("faithfulness", "thumbs"), (0.9, "👎"), (0.2, "👍"))
+    said, _ = _read(rows, hallucinated_if=rule)
+    assert said == {"faithfulness": (False, True), "thumbs": (True, False)}
+    (first, _), _ = _load(rows, hallucinated_if=rule)
+    assert [one.kind for one in first.annotations] == ["detector", "person"]
+
+
+def test_a_rule_on_labels_leaves_another_judgement_of_nobodys_in_meta() -> None:
+    said, told = _read(
+        _rows(("label", "correct"), (1, "yes"), (0, "no")), hallucinated_if="label=1"
+    )
+    assert said == {"gold": (True, False)} and "'correct' may judge answers, and is kept" in told
+
+
 def test_rules_on_a_label_and_a_metric_are_two_judgements() -> None:
     rows = _rows(("label", "faithfulness"), (1, 0.9), (0, 0.2))
     rules = ["label=1", "faithfulness<0.5"]

@@ -10,10 +10,14 @@ import re
 import sys
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime, time, timedelta
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import openpyxl
 import pytest
+from backports.zstd import zipfile as zstd_zipfile
 
 import spanlab
 from spanlab.base.errors import InputError, UsageError
@@ -95,6 +99,16 @@ def test_an_archive_of_several_files_is_refused_with_their_names(tmp_path: Path)
         pytest.param(bytes(range(256)) * 9, "not UTF-8 text", id="garbage"),
         pytest.param(b"abc\x00def\n", "the file is binary", id="zero bytes"),
         pytest.param(gzip.compress(LINE * 9)[:-9], "packed data is broken", id="half a gzip"),
+        pytest.param(zipped({"a.jsonl": LINE * 9})[:-40], "packed data is broken", id="half a zip"),
+        pytest.param(
+            "id,質問\n1,高さは?です。\n".encode("cp932"),
+            r"^(?!.*latin-1).*cp932 reads it as 'id,質問",
+            id="cp932",
+        ),
+        pytest.param(
+            "id,問題\n1,長江有多長?\n".encode("big5"), "big5 reads it as 'id,問題", id="big5"
+        ),
+        pytest.param("id,Ответ\n1,Да\n".encode("cp1251"), "1251 reads it as 'id,Ответ", id="1251"),
         pytest.param(b"once upon a time", "not recognised.*once upon a time", id="prose"),
         pytest.param(b"[]", "empty array; expected a record", id="no records"),
         pytest.param(b'{"a": 1', "not valid JSON: EOF", id="cut off"),
@@ -110,6 +124,56 @@ def test_what_is_no_dataset_is_said_so(tmp_path: Path, content: bytes, said: str
     with pytest.raises(InputError, match=said) as caught:
         list(read(path))
     assert caught.value.file == str(path)
+
+
+@pytest.mark.parametrize("packing", ["deflate", "zstd", "lzma", "workbook"])
+def test_an_archive_with_wrong_bytes_is_said_so_whatever_they_are(
+    tmp_path: Path, packing: str
+) -> None:
+    raw = bytearray(_archive(packing))
+    for number, place in enumerate(range(4, len(raw), max(len(raw) // 60, 1))):
+        path = tmp_path / f"{number}"
+        path.write_bytes(raw[:place] + bytes([raw[place] ^ 255]) + raw[place + 1 :])
+        with suppress(InputError):
+            list(read(path))
+
+
+def _archive(packing: str) -> bytes:
+    packed = io.BytesIO()
+    if packing == "workbook":
+        book = openpyxl.Workbook()
+        book.active.append(["id", "answer"])
+        book.active.append(["1", "It was built in 1901."])
+        book.save(packed)
+        return packed.getvalue()
+    ways = {"deflate": zstd_zipfile.ZIP_DEFLATED, "lzma": zstd_zipfile.ZIP_LZMA}
+    way = ways.get(packing, zstd_zipfile.ZIP_ZSTANDARD)
+    with zstd_zipfile.ZipFile(packed, "w", way) as archive:
+        lines = (f'{{"id":"{n}","answer":"It was built in {n}."}}' for n in range(50))
+        archive.writestr("a.jsonl", "\n".join(lines))
+    return packed.getvalue()
+
+
+def test_a_cell_of_a_workbook_is_what_it_shows(tmp_path: Path) -> None:
+    book, day = openpyxl.Workbook(), datetime(2024, 3, 5)
+    book.active.append(["answer", "day", "midnight", "named", "clock", "time", "lasted"])
+    book.active.append([day, day, day, day, day, time(8, 30), timedelta(hours=30, minutes=5)])
+    formats = (
+        "YYYY-MM-DD",
+        "mm-dd-yy",
+        "yyyy-mm-dd hh:mm",
+        '[$-407]d. mmmm "sechs"',
+        "d/m/y AM/PM H",
+    )
+    for cell, form in zip(book.active[2], formats, strict=False):
+        cell.number_format = form
+    book.save(tmp_path / "dates.xlsx")
+    (record,) = read(tmp_path / "dates.xlsx")
+    assert record.item.answer == "2024-03-05"
+    assert list(record.item.meta.values()) == [
+        *("2024-03-05", "2024-03-05T00:00:00", "2024-03-05", "2024-03-05T00:00:00"),
+        *("08:30:00", "30:05:00"),
+    ]
 
 
 def test_a_missing_file_and_a_directory_are_said_so(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ class _BoundedLines:
                 f"not UTF-8: {error.reason}",
                 file=self._file.name,
                 line=_undecodable_line(self._file),
-                expected="UTF-8; --encoding windows-1252 or latin-1 reads what Windows wrote",
+                expected="UTF-8; --encoding NAME reads another, such as windows-1252 or cp932",
             ) from None
 
 

@@ -554,7 +554,8 @@ class MappedReader(reader.FormatReader):
             fed_back.add(self._parts.verdict.name)
         rules = self._rules
         if rules is not None:
-            rules = {name: rule for name, rule in rules.items() if name not in fed_back}
+            own = {name: rule for name, rule in rules.items() if name not in fed_back}
+            rules = own or (None if rules else {})
         if self._by_annotator and (parts := self._by_annotator.parts):
             taken |= {"part": parts.text, "verdict": parts.key}
         try:

@@ -17,7 +17,6 @@ from spanlab.formats.known.tabular import TableReader
 from spanlab.formats.limits import UNPACKED, most_unpacked, too_large
 from spanlab.formats.reader import FormatEntry
 
-
 # Of a number format: "Uhr", \h, _h, [$-409], and what is not the first of its sections.
 _PLAIN_WORDS: Final = re.compile(r'"[^"]*"|[\\_].|\[[^\]]*\]|;.*')
 
