@@ -17,7 +17,6 @@ from typing import Any, BinaryIO
 
 import openpyxl
 import pytest
-from backports.zstd import zipfile as zstd_zipfile
 
 import spanlab
 from spanlab.base.errors import InputError, UsageError
@@ -29,6 +28,11 @@ from spanlab.formats.reader import FormatReader
 from spanlab.formats.registry import reader_of
 from spanlab.measure.certificates import read_certificate
 from spanlab.schema import Item, Record
+
+if sys.version_info >= (3, 14):
+    zstd_zipfile = zipfile
+else:
+    from backports.zstd import zipfile as zstd_zipfile
 
 LINE = b'{"id":"a","answer":"x"}\n'
 RECORD = Record(item=Item(id="b", answer="y"))
