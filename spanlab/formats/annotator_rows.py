@@ -220,11 +220,16 @@ class AnnotatorColumns(NamedTuple):
     annotator: str = ""
     place: Place | None = Place("", "")
     parts: None = None
+    placed: tuple[str, ...] = ()
 
     @property
     def fields(self) -> dict[str, str]:
         """What becomes of its columns, for the import's report."""
         return dict.fromkeys(self.columns.values(), "spans")
+
+    def differing(self, _said_by: Mapping[str, Mapping[str, Any]]) -> set[str]:
+        """Return no columns: each is one annotator's."""
+        return set()
 
     def joined(
         self,

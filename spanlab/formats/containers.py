@@ -17,7 +17,7 @@ import tempfile
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from functools import lru_cache
 from itertools import chain
