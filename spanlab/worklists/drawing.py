@@ -41,6 +41,7 @@ from spanlab.worklists.selection import Selection, selecting
 
 _COLUMNS = ("dataset_id", "reviewer", "place", "position", "handle", "attempt")
 _TRIES = 50  # items that others may take in the moment in which a list grows
+_AT_ONCE = 500  # positions that a statement names; SQLite and PostgreSQL take some ten thousands
 
 
 class _Size(NamedTuple):
@@ -278,8 +279,8 @@ def _coming(connection: Connection, dataset: DatasetRow, reviewer: str, secret: 
     )
     if _free(connection, dataset, sampled).search(None, 1, forward=True):
         return pool
-    of_sample = Selection(connection, dataset, sampled, among=tuple(pool)).positions()
-    return [position for position in pool if position not in {*of_sample}]
+    of_sample = {*_passing(connection, dataset, sampled, pool)}
+    return [position for position in pool if position not in of_sample]
 
 
 def _fitting_check(
@@ -287,8 +288,17 @@ def _fitting_check(
 ) -> int | None:
     """Return the first check item that passes the filter of a query; None if none does."""
     asked = replace(query, listed=False, unfinished=False, reserve=False, after=None, before=None)
-    shown = {*Selection(connection, dataset, asked, among=tuple(pool)).positions()}
-    return next((position for position in pool if position in shown), None)
+    return next(_passing(connection, dataset, asked, pool), None)
+
+
+def _passing(
+    connection: Connection, dataset: DatasetRow, query: QueueQuery, pool: Sequence[int]
+) -> Iterator[int]:
+    """Yield those of some positions that a query lets through, in their order."""
+    for first in range(0, len(pool), _AT_ONCE):  # a statement takes so many values
+        some = tuple(pool[first : first + _AT_ONCE])
+        shown = {*Selection(connection, dataset, query, among=some).positions()}
+        yield from (position for position in some if position in shown)
 
 
 def _free(connection: Connection, dataset: DatasetRow, query: QueueQuery) -> Selection:

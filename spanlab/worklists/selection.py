@@ -26,6 +26,7 @@ from sqlalchemy import (
     Row,
     Select,
     and_,
+    bindparam,
     case,
     cast,
     func,
@@ -453,7 +454,10 @@ class Selection:
             search.with_text(dialect, query.text, within, of)
             for of in ({search.THE_ITEM}, said - {search.THE_ITEM})
         )
-        by_id = self._found_by_id(query.text, in_item)
+        # Written out: of a word in all ids there are more than a statement takes values.
+        by_id = bindparam(
+            None, self._found_by_id(query.text, in_item), expanding=True, literal_execute=True
+        )
         in_text = and_(self._list.position.in_(in_item), self._list.position.not_in(by_id))
         yield or_(in_text, self._list.position.in_(in_notes))
 

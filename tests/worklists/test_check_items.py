@@ -6,12 +6,16 @@ what others do; and all that a queue can ask for is the same of both kinds.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count, pairwise
 from pathlib import Path
 
 import pytest
+from sqlalchemy import event
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.pool import Pool
 
 from spanlab.base.errors import UsageError
 from spanlab.base.settings import Settings
@@ -352,3 +356,26 @@ def test_nothing_that_was_not_there_for_a_filter_comes_later(store: Store) -> No
         assert {int(item) >= 30 for item in came if item} == {True}
         assert _checks(store, person) & {*german}
         assert _checks(store, person) & {*came}
+
+
+def _take_few(connection: DBAPIConnection, *_: object) -> None:
+    assert isinstance(connection, sqlite3.Connection)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 700)
+
+
+def test_many_gold_labels_are_not_named_in_one_statement(store: Store) -> None:
+    """A statement of SQLite takes some 32,000 values, here 700; one of PostgreSQL 65,000."""
+    items = (Item(id=f"m{n}", answer="said", lang="en") for n in range(1800))
+    records = [Record(item=i, annotations=(_GOLD,) * (int(i.id[1:]) % 2)) for i in items]
+    store.import_records("d", records)
+    _set(store, overlap=1, known=CheckRules(labels=("gold",), share=0.5))
+    drawing.draw(store, "d", "Ada")
+    event.listen(Pool, "checkout", _take_few)
+    try:
+        _grow(store, 12)
+        named, said = (paging.page(store, "d", replace(_ADA, text=t)).rows for t in ("m", "said"))
+    finally:
+        event.remove(Pool, "checkout", _take_few)
+    assert len(_checks(store)) > 2
+    assert not named  # it is in ids alone, which might tell of check items
+    assert len(said) >= 12
