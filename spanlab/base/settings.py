@@ -393,7 +393,8 @@ def misspelt(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
         (kind.variable(name), kind.per_role(name)) for kind in kinds for name in kind.model_fields
     ]
     prefix = EnvironmentVariables.prefix
-    for given in sorted(name for name in environ if name.startswith(prefix)):
+    names = {name.removesuffix("_FILE") for name in environ if name.startswith(prefix)}
+    for given in sorted(names):  # what the container reads from files has another ending
         if any(
             given == name or (of_role and given.startswith(f"{name}_")) for name, of_role in known
         ):

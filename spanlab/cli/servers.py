@@ -13,6 +13,7 @@ import logging
 import re
 import secrets
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -172,3 +173,12 @@ def take_over_logs() -> None:
             logger.handlers.clear()
             logger.propagate = True
             logger.setLevel(logging.WARNING)
+    threading.excepthook = _log_thread
+
+
+def _log_thread(ended: threading.ExceptHookArgs) -> None:
+    """Log what has ended a thread, which Python would print."""
+    name = ended.thread.name if ended.thread else "a thread"
+    error = ended.exc_value or ended.exc_type()
+    if not isinstance(error, SystemExit):
+        log.error("%s has ended by an error", name, exc_info=error)

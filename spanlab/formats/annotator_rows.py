@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 from pydantic_core import to_json
 
 from spanlab.base.errors import InputError
+from spanlab.formats.cells import marks_in_text
 from spanlab.formats.columns import columns_of, value_at, words_of
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.guess import NAMES, Samples, guess, may_mark
@@ -286,8 +287,14 @@ def annotator_columns_in(samples: Samples, answer: str) -> AnnotatorColumns | No
         for name, column in found.items()
         if all(may_mark(value_at(c, column), value_at(c, answer)) for c in samples)
     }
-    is_marked = any(value_at(c, column) for column in marked.values() for c in samples)
+    values = [(value_at(c, column), c) for column in marked.values() for c in samples]
+    is_marked = any(v and not _is_none(v, value_at(c, answer)) for v, c in values)
     return AnnotatorColumns(marked) if len(marked) > 1 and is_marked else None
+
+
+def _is_none(value: Any, answer: Any) -> bool:
+    """Say whether a cell says that nothing is marked, as a verdict may, too."""
+    return isinstance(value, str) and (is_missing(value) or marks_in_text(value, str(answer)) == [])
 
 
 def names_annotator(names: Iterable[str]) -> bool:

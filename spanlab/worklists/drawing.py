@@ -212,12 +212,14 @@ def _draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) -
     if settings.known:  # an order by values would leave out what stands before the last one
         query = replace(query, order="import", reverse=False)
         begin = check_items.draw(secret, f"others {size.others}") % dataset.n_items
-        if _n_due(connection, dataset, reviewer, secret, 0):
-            pool = _coming(connection, dataset, reviewer, secret)
-            near = next(_upcoming(connection, dataset, query, begin), last)
-            # In a language that has no other items left it would be told by that.
-            alike = replace(query, lang=_lang_at(connection, dataset, near))
-            check = _fitting_check(connection, dataset, alike, pool)
+        # Also where none is due: else the time that it takes would tell.
+        pool = _coming(connection, dataset, reviewer, secret)
+        near = next(_upcoming(connection, dataset, query, begin), last)
+        # In a language that has no other items left it would be told by that.
+        alike = replace(query, lang=_lang_at(connection, dataset, near))
+        check = _fitting_check(connection, dataset, alike, pool)
+        if not _n_due(connection, dataset, reviewer, secret, 0):
+            check = None
     if check is None:
         coming = _upcoming(connection, dataset, query, begin)
         n_people = settings.overlap

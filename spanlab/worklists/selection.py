@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
+    BindParameter,
     ColumnElement,
     Connection,
     Float,
@@ -455,7 +456,7 @@ class Selection:
             for of in ({search.THE_ITEM}, said - {search.THE_ITEM})
         )
         # Written out: of a word in all ids there are more than a statement takes values.
-        by_id = bindparam(
+        by_id: BindParameter[list[int]] = bindparam(
             None, self._found_by_id(query.text, in_item), expanding=True, literal_execute=True
         )
         in_text = and_(self._list.position.in_(in_item), self._list.position.not_in(by_id))

@@ -29,5 +29,11 @@ def test_the_variable_that_was_meant_is_named(tmp_path: Path, given: str, meant:
 def test_others_are_not_told_of() -> None:
     own = {*variables(), *variables_of_roles()}
     assert len(own) > 60
-    others = {"SPANLAB_SHARED", "SPANLAB_HOST", "SPANLAB_PICTURES", "DATABASE"}
+    others = {
+        "SPANLAB_SHARED",
+        "SPANLAB_HOST",
+        "SPANLAB_PICTURES",
+        "DATABASE",
+        "SPANLAB_API_KEY_FILE",
+    }
     assert list(misspelt(dict.fromkeys(own | others, "x"))) == []

@@ -111,5 +111,6 @@ def test_a_tour_leads_from_page_to_page(desk: Sit) -> None:
             tour.get_by_role("button", name="Next").click()
     tour.get_by_role("button", name="Back").click()
     expect(tour).to_contain_text("Tour, 2 of 6: Review. Mark what no detector has marked")
+    idle(here.page)
     tour.get_by_role("button", name="End the tour").click()
     expect(tour).to_be_hidden()

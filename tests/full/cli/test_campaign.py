@@ -74,7 +74,7 @@ def test_a_campaign_is_shown_and_steered(
     assert "there is no check item yet: nothing is labelled by “gpld”" in mistyped.stderr
     right = spanlab("campaign", "mine", "--known", "labels=gold")
     assert "2 check items, with labels of “gold”" in right.stderr
-    assert "people who compare their lists" in right.stderr  # one person has each item
+    assert "People who compare their lists" in right.stderr  # one person has each item
     assert spanlab("campaign", "mine", "--known", "none").returncode == 0
     assert spanlab("export", "mine", "-o", "all.jsonl").returncode == 0
     assert len((tmp_path / "all.jsonl").read_text().splitlines()) == 6

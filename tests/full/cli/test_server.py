@@ -396,8 +396,9 @@ def test_what_breaks_a_page_is_in_the_log_as_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(
-        "import streamlit\n"
+        "import streamlit, threading\n"
         "def navigation(*args, **changes):\n"
+        "    threading.Thread(target=lambda: 1 / 0, name='odd').start()\n"
         "    raise RuntimeError('an odd page')\n"
         "streamlit.navigation = navigation\n"
     )
@@ -414,3 +415,4 @@ def test_what_breaks_a_page_is_in_the_log_as_json(
     told = [json.loads(line) for line in server.lines]
     assert told[0]["message"].startswith(READY)
     assert any("an odd page" in str(each) for each in told), told
+    assert any("odd has ended by an error" in each["message"] for each in told), told
