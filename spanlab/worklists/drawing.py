@@ -20,6 +20,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from hashlib import sha256
+from itertools import chain, islice
 from math import ceil
 from secrets import token_hex
 from typing import NamedTuple
@@ -212,16 +213,17 @@ def _draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) -
     if settings.known:  # an order by values would leave out what stands before the last one
         query = replace(query, order="import", reverse=False)
         begin = check_items.draw(secret, f"others {size.others}") % dataset.n_items
-        # Also where none is due: else the time that it takes would tell.
+    coming = _upcoming(connection, dataset, query, begin)
+    if settings.known:  # also where none is due: else the time that it takes would tell
         pool = _coming(connection, dataset, reviewer, secret)
-        near = next(_upcoming(connection, dataset, query, begin), last)
+        near = [*islice(coming, 1)]
+        coming = chain(near, coming)
         # In a language that has no other items left it would be told by that.
-        alike = replace(query, lang=_lang_at(connection, dataset, near))
+        alike = replace(query, lang=_lang_at(connection, dataset, near[0] if near else last))
         check = _fitting_check(connection, dataset, alike, pool)
         if not _n_due(connection, dataset, reviewer, secret, 0):
             check = None
     if check is None:
-        coming = _upcoming(connection, dataset, query, begin)
         n_people = settings.overlap
         free = (at for at in coming if not reserve(connection, dataset, at, reviewer, n_people))
         position = next(free, None)
