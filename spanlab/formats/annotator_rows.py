@@ -243,13 +243,13 @@ class AnnotatorColumns(NamedTuple):
         named = [f"{column!r} of {name!r}" for name, column in self.columns.items()]
         tell(f"marks of several annotators: {', '.join(named)}")
         for row in rows:
+            joined = row
             with suppress(InputError):  # which is said when its turn comes
                 cells = cells_of(row)
                 said = {name: value_at(cells, column) for name, column in self.columns.items()}
                 marks = {n: {SPANS: v} for n, v in said.items() if v is not None and v != ""}
-                raw = to_json({**cells, SAID: marks})
-                row = file.row(row.line, raw, row.unit, row.number)  # noqa: PLW2901
-            yield row
+                joined = file.row(row.line, to_json({**cells, SAID: marks}), row.unit, row.number)
+            yield joined
 
     def annotations(
         self,
