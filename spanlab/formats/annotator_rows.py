@@ -1,4 +1,4 @@
-"""Rows of which each is what one annotator says of an answer, joined to the answers they are about.
+"""What several annotators say of an answer, in rows of their own or in columns of its one.
 
     id, question, answer, annotator, hallucinated          a verdict of each annotator
     answer, start, end, label, annotator                   one marked span a row, or none
@@ -7,10 +7,10 @@
     answer, spans: {"ann": […], "bob": […]}                … or an object of them
     claim, verdict, annotator                              a claim, which is the answer
 
-An answer becomes one item with an annotation of each annotator; columns that differ between its
-rows, such as comments, are kept by annotator. Rows belong together if question, answer, passages
-and model are equal, and the id, if some rows share one or an annotator judges equal rows: else it
-counts rows.
+Rows are joined: an answer becomes one item with an annotation of each annotator; columns that
+differ between its rows, such as comments, are kept by annotator. Rows belong together if question,
+answer, passages and model are equal, and the id, if some rows share one or an annotator judges
+equal rows: else it counts rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.guess import NAMES, Samples, guess, may_mark
 from spanlab.formats.judged_parts import JudgedParts, judged_parts_in, judged_rows, may_be_part
 from spanlab.formats.reader import is_missing, text_of
-from spanlab.formats.verdict_columns import Rules, annotator_kind, verdict_columns
+from spanlab.formats.verdict_columns import Rules, as_said_by, verdict_columns
 from spanlab.formats.vocabulary import all_words, words_in
 from spanlab.output.figures import counted, named_ids
 from spanlab.schema import Annotation
@@ -135,8 +135,8 @@ class AnnotatorRows(NamedTuple):
             record = self._record([cells for _, cells in same])
             yield file.row(first.line, to_json(record), first.unit, first.number)
 
-    @staticmethod
     def annotations(
+        self,
         said_by: Mapping[str, Mapping[str, Any]],
         of_one: Callable[[Mapping[str, Any]], Iterable[Annotation]],
     ) -> tuple[Annotation, ...]:
@@ -144,10 +144,8 @@ class AnnotatorRows(NamedTuple):
         by_name: dict[str, Annotation] = {}
         for name, said in said_by.items():
             for annotation in of_one(said):
-                own = annotation
-                if annotation.annotator == "gold" and name:
-                    about = {"annotator": name, "kind": annotator_kind(name)}
-                    own = annotation.model_copy(update=about)
+                is_own = annotation.annotator == "gold" and name
+                own = as_said_by(name, annotation) if is_own else annotation
                 by_name.setdefault(own.annotator, own)
         return tuple(by_name.values())
 
@@ -214,64 +212,37 @@ class AnnotatorRows(NamedTuple):
         return told
 
 
-class AnnotatorColumns(NamedTuple):
-    """The columns, or paths, in which annotators of the same answers have marked them, by name."""
-
-    columns: Mapping[str, str]
-    annotator: str = ""
-    place: Place | None = Place("", "")
-    parts: None = None
-    placed: tuple[str, ...] = ()
-
-    @property
-    def fields(self) -> dict[str, str]:
-        """What becomes of its columns, for the import's report."""
-        return dict.fromkeys(self.columns.values(), "spans")
-
-    def differing(self, _said_by: Mapping[str, Mapping[str, Any]]) -> set[str]:
-        """Return no columns: each is one annotator's."""
-        return set()
-
-    def joined(
-        self,
-        rows: Iterable[FileRow],
-        cells_of: Callable[[FileRow], Mapping[str, Any]],
-        file: InputFile,
-        tell: Callable[[str], None],
-    ) -> Iterator[FileRow]:
-        """Yield each record with what its annotators marked under ``SAID``."""
-        named = [f"{column!r} of {name!r}" for name, column in self.columns.items()]
-        tell(f"marks of several annotators: {', '.join(named)}")
-        for row in rows:
-            joined = row
-            with suppress(InputError):  # which is said when its turn comes
-                cells = cells_of(row)
-                said = {name: value_at(cells, column) for name, column in self.columns.items()}
-                marks = {n: {SPANS: v} for n, v in said.items() if v is not None and v != ""}
-                joined = file.row(row.line, to_json({**cells, SAID: marks}), row.unit, row.number)
-            yield joined
-
-    def annotations(
-        self,
-        said_by: Mapping[str, Mapping[str, Any]],
-        of_one: Callable[[Mapping[str, Any]], Iterable[Annotation]],
-    ) -> tuple[Annotation, ...]:
-        """Return the annotations of a joined record, as those of rows."""
-        return AnnotatorRows.annotations(said_by, of_one)
-
-
 _MARKS: Final = frozenset(chain.from_iterable(map(str.split, words_in("parts", "marks"))))
 _PEOPLE: Final = re.compile(rf"(?:{'|'.join(words_in('parts', 'annotators'))}) ?(?:\d+|[a-z])")
 
 
-def annotator_columns_in(samples: Samples, answer: str) -> AnnotatorColumns | None:
-    """Return the columns of marks by annotators' names; None unless several of them are there.
+class MarksOfPeople(NamedTuple):
+    """The columns, or paths, in which people have marked the same answers, by their names.
+
+    ``others`` are columns that are called so, and hold no marks.
+    """
+
+    columns: Mapping[str, str] = {}
+    others: Sequence[str] = ()
+
+    def told(self) -> Iterator[str]:
+        """Yield whose marks are read, and what is not."""
+        if self.columns:
+            named = [f"{column!r} of {name!r}" for name, column in self.columns.items()]
+            yield f"marks of several annotators: {', '.join(named)}"
+        if self.others:
+            named = [*map(repr, self.others)]
+            yield f"no places or texts of the answers, kept in meta: {', '.join(named)}"
+
+
+def marks_of_people(samples: Samples, answer: str) -> MarksOfPeople:
+    """Return the columns of marks by annotators' names; none unless several of them are there.
 
     Names of columns have a word for marks and a name, or one for an annotator ("rater 2").
     """
     found: dict[str, str] = {}
     if names_annotator(chain.from_iterable(samples)):
-        return None  # the rows are each one's
+        return MarksOfPeople()  # the rows are each one's
     for column in dict.fromkeys(name for cells in samples for name in cells):
         held = [cells.get(column) for cells in samples]
         words = re.findall(r"[^\W_]+", column)
@@ -282,14 +253,12 @@ def annotator_columns_in(samples: Samples, answer: str) -> AnnotatorColumns | No
             found |= {n: f"{column}.{n}" for n in names} if is_called else {}
         elif (name and len(name) < len(" ".join(words))) or _PEOPLE.fullmatch(words_of(column)):
             found[words_of(name) if _PEOPLE.fullmatch(words_of(name)) else name] = column
-    marked = {
-        name: column
-        for name, column in found.items()
-        if all(may_mark(value_at(c, column), value_at(c, answer)) for c in samples)
-    }
-    values = [(value_at(c, column), c) for column in marked.values() for c in samples]
-    is_marked = any(v and not _is_none(v, value_at(c, answer)) for v, c in values)
-    return AnnotatorColumns(marked) if len(marked) > 1 and is_marked else None
+    values = {n: [(value_at(c, p), value_at(c, answer)) for c in samples] for n, p in found.items()}
+    marked = {n: p for n, p in found.items() if all(may_mark(*pair) for pair in values[n])}
+    is_marked = any(v and not _is_none(v, text) for name in marked for v, text in values[name])
+    if len(marked) < 2 or not is_marked:
+        return MarksOfPeople()
+    return MarksOfPeople(marked, [path for name, path in found.items() if name not in marked])
 
 
 def _is_none(value: Any, answer: Any) -> bool:

@@ -43,7 +43,7 @@ from spanlab.formats.verdict_columns import (
     Polarity,
     Rules,
     VerdictColumn,
-    annotator_kind,
+    as_said_by,
     described,
     named_values,
     not_understood,
@@ -178,9 +178,7 @@ class JudgedParts:
                 for n in names
             }
         for name, (own, said) in said_by.items():
-            gold = self._gold(list(self._parts(own, said)), answer)
-            kind = AnnotatorKind.GOLD if name == "gold" else annotator_kind(name)
-            yield gold.model_copy(update={"annotator": name, "kind": kind})
+            yield as_said_by(name, self._gold(list(self._parts(own, said)), answer))
 
     def told(self) -> Iterator[str]:
         """Yield what was read, with counts."""

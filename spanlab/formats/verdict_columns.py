@@ -590,8 +590,16 @@ def _only(value: object) -> object:
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
+def as_said_by(name: str, annotation: Annotation) -> Annotation:
+    """Return gold labels as those of an annotator; raises ValidationError for no name."""
+    about = {"annotator": name, "kind": annotator_kind(name)}
+    return Annotation.model_validate({**dict(annotation), **about})
+
+
 def annotator_kind(name: str) -> AnnotatorKind:
-    """Return whether an annotator is a person or a detector, by the words of the name."""
+    """Return whether an annotator is gold, a person or a detector, by the words of the name."""
+    if name == "gold":
+        return AnnotatorKind.GOLD
     is_detector = any(map(_JUDGES.fullmatch, words_of(name).split()))
     return AnnotatorKind.DETECTOR if is_detector else AnnotatorKind.PERSON
 

@@ -30,10 +30,10 @@ from spanlab.formats import reader
 from spanlab.formats.annotator_rows import (
     SAID,
     SPANS,
-    AnnotatorColumns,
     AnnotatorRows,
-    annotator_columns_in,
+    MarksOfPeople,
     annotator_rows_in,
+    marks_of_people,
 )
 from spanlab.formats.cells import (
     about_reply,
@@ -105,6 +105,7 @@ from spanlab.formats.threads import (
 from spanlab.formats.verdict_columns import (
     VerdictColumns,
     VerdictOptions,
+    as_said_by,
     rules_in,
     verdict_columns,
 )
@@ -191,6 +192,7 @@ class MappedReader(reader.FormatReader):
         self._unread: str | None = None  # a column of marks that are not understood
         self._tagged: tuple[str, ...] = ()  # columns with tags around what is hallucinated
         self._are_texts_marked = False  # whether marks are texts in a cell, empty for none
+        self._marked_by = MarksOfPeople()
 
     def asked(self) -> tuple[Option, ...]:
         """Return none: what is said of chats is asked with the columns."""
@@ -252,19 +254,13 @@ class MappedReader(reader.FormatReader):
         return None if is_table(names) else packing_in(names)
 
     @cached_property
-    def _by_annotator(self) -> AnnotatorRows | AnnotatorColumns | None:
+    def _by_annotator(self) -> AnnotatorRows | None:
         """How rows are joined that each have what one annotator says; None for other records."""
         samples = self._samples_given
         if self._published or not samples or is_own(samples[0]) or is_table(samples[0]):
             return None
         try:
-            answer = (
-                ""
-                if self._options.columns
-                else guess(columns_of(samples), samples).get("answer", "")
-            )
-            columns = annotator_columns_in(samples, answer) if answer else None
-            return columns or annotator_rows_in(samples, self._options.columns, self._rules)
+            return annotator_rows_in(samples, self._options.columns, self._rules)
         except InputError:
             return None  # which is said when the columns are mapped
 
@@ -294,6 +290,7 @@ class MappedReader(reader.FormatReader):
         judged |= {votes.column: "labels" for votes in self._votes if votes.verdict}
         judged |= dict.fromkeys(self._parts.columns if self._parts else (), "labels")
         judged |= self._by_annotator.fields if self._by_annotator else {}
+        judged |= dict.fromkeys(self._marked_by.columns.values(), "spans")
         return judged | {column: field for field, column in self._mapping.items()}
 
     def source(self, row: FileRow) -> Any:
@@ -330,6 +327,7 @@ class MappedReader(reader.FormatReader):
             samples = self._samples
             self._check_speakers(samples)
             self._mapping = self._map(columns, samples)
+            self._marked_by = self._find_people(samples)
             if self._by_annotator is not None and self._by_annotator.place is not None:
                 self._mapping["spans"] = SPANS
             self._tagged = _tagged_columns(samples, self._mapping.get("answer"))
@@ -372,6 +370,7 @@ class MappedReader(reader.FormatReader):
         if self._tagged:
             tagged = ", ".join(map(repr, self._tagged))
             yield f"tags around what is hallucinated, in {tagged}, are read as marked places"
+        yield from self._marked_by.told()
         yield self._joined
 
     @cached_property
@@ -419,7 +418,7 @@ class MappedReader(reader.FormatReader):
             return record_of(cells)
         names, said_by = self._mapping, cells.pop(SAID, {})
         theirs = {field: _present(value_at(cells, column)) for field, column in names.items()}
-        used = {*names.values(), *self._tagged}
+        used = {*names.values(), *self._tagged, *self._marked_by.columns.values()}
         if by_annotator := self._by_annotator:
             used |= by_annotator.fields.keys() | by_annotator.differing(said_by)
         used |= {*self._parts.columns} if self._parts else set()
@@ -508,22 +507,24 @@ class MappedReader(reader.FormatReader):
     def _marks(
         self, cells: Mapping[str, Any], marked: Any, item: Item
     ) -> Iterator[Annotation | None]:
-        """Yield what people marked, where marks say whose they are; else the gold labels."""
-        people = people_in(marked)
-        for name, marks in people.items():
-            own = self._gold(cells, marks, item)
-            kind = AnnotatorKind.GOLD if name == "gold" else AnnotatorKind.PERSON
-            yield own and Annotation.model_validate({**dict(own), "annotator": name, "kind": kind})
-        if not people:
-            yield self._gold(cells, marked, item)
+        """Yield what people marked, where marks or columns say whose they are; and gold labels."""
+        column = self._mapping.get("spans", "")
+        found = [(name, column, marks) for name, marks in people_in(marked).items()]
+        found += [] if found else [("gold", column, marked)]
+        for name, path in self._marked_by.columns.items():
+            marks = _present(value_at(cells, path))
+            found += [] if marks is None else [(name, path, marks)]
+        for name, where, marks in found:
+            gold = self._gold(marks, where, item)
+            yield gold if name == "gold" else gold and as_said_by(name, gold)
 
-    def _gold(self, cells: Mapping[str, Any], marked: Any, item: Item) -> Annotation | None:
+    def _gold(self, marked: Any, column: str, item: Item) -> Annotation | None:
         """Return what a record says is hallucinated: its marked texts, or by its column's name."""
         if marked is None:
             if not self._mapping.get("answer", "").lower().startswith("hallucinated"):
                 return None
             return Annotation(annotator="gold", kind=AnnotatorKind.GOLD, answer_hallucinated=True)
-        gold = gold_in(marked, self._mapping["spans"], item.answer)
+        gold = gold_in(marked, column, item.answer)
         if gold is not None and gold.claims:
             self.count("item", _UNPLACED, item.id)
         return gold
@@ -533,6 +534,16 @@ class MappedReader(reader.FormatReader):
         column = self._mapping.get(problem.field or "", problem.field or "")
         problem.field = None
         return within(problem, column)
+
+    def _find_people(self, samples: Sequence[Mapping[str, Any]]) -> MarksOfPeople:
+        """Return the columns of several people's marks, which are no one's labels then."""
+        is_other = self._published or self._by_annotator or self._options.columns
+        if is_other or is_own(samples[0]) or is_table(samples[0]):
+            return MarksOfPeople()
+        marked_by = marks_of_people(samples, self._mapping.get("answer", ""))
+        if self._mapping.get("spans") in marked_by.columns.values():
+            del self._mapping["spans"]
+        return marked_by
 
     def _find_verdicts(self, samples: Sequence[Mapping[str, Any]]) -> VerdictColumns:
         """Return the columns that judge whole answers; none where parts are judged."""
