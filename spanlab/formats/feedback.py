@@ -26,14 +26,16 @@ from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from spanlab.formats.columns import words_of
-from spanlab.formats.reader import is_missing, parse_object
 from spanlab.formats.verdict_columns import (
     Rules,
     VerdictColumn,
+    VerdictColumns,
     annotator_kind,
+    counts_in_words,
     described,
     named_values,
     unclear,
+    values_by_name,
     verdict_in,
 )
 from spanlab.formats.verdict_words import NO, YES, tells
@@ -96,51 +98,10 @@ def fields_with_verdicts(record: Mapping[str, Any], rules: Rules | None) -> Iter
             yield name
 
 
-class Votes(NamedTuple):
-    """A column with verdicts of annotators, by their names.
-
-    Args:
-        column: where they are.
-        names: those of the annotators.
-        verdict: how a verdict is read; None where it cannot be told what it means.
-        values: some verdicts.
-    """
-
-    column: str
-    names: Sequence[str]
-    verdict: VerdictColumn | None
-    values: Sequence[Any]
-
-    @property
-    def unclear(self) -> str:
-        """Why they are not read, for people who can say what they mean; "" if they are."""
-        if self.verdict is not None:
-            return ""
-        return (
-            f"{self.column!r} ({named_values(self.values)} of {named_ids(self.names, _NAMED)}) may "
-            f"judge answers, and is kept in meta; --hallucinated-if {self.column}=VALUE says which "
-            "values mean hallucinated"
-        )
-
-    def annotations(self, record: Mapping[str, Any]) -> Iterator[Annotation]:
-        """Yield the verdict of each annotator; raises InputError for one that is not known."""
-        for name, value in _by_name(record.get(self.column)).items() if self.verdict else ():
-            if self.verdict and (said := self.verdict.meaning(value)) is not None:
-                kind = annotator_kind(name)
-                yield Annotation(annotator=name, kind=kind, answer_hallucinated=said)
-
-
-def _by_name(value: Any) -> Mapping[str, Any]:
-    """Return the values of an object that are there, by their names; none of another value."""
-    held = parse_object(value)
-    values = held if isinstance(held, Mapping) else {}
-    return {str(name).strip(): v for name, v in values.items() if not is_missing(v)}
-
-
 def votes_in(
     samples: Sequence[Mapping[str, Any]], taken: Collection[str], rules: Rules | None
-) -> Iterator[Votes]:
-    """Yield the columns with what annotators say of the answer, by their names.
+) -> VerdictColumns:
+    """Return the columns with what annotators say of the answer, by their names.
 
     Names of what else may be judged ("fluency") and of options ("A") are nobody's.
 
@@ -149,8 +110,10 @@ def votes_in(
         taken: columns that are read as something else.
         rules: what people say of columns: others judge nothing then; None for nothing.
     """
+    found: list[VerdictColumn] = []
+    remarks: list[str] = []
     for column in dict.fromkeys(chain.from_iterable(samples)):
-        held = [_by_name(sample.get(column)) for sample in samples if column not in taken]
+        held = [values_by_name(sample.get(column)) for sample in samples if column not in taken]
         names = list(dict.fromkeys(chain.from_iterable(held)))
         values = [value for by_name in held for value in by_name.values()]
         are_votes = words_of(column).endswith("votes")
@@ -162,14 +125,20 @@ def votes_in(
             said = VerdictColumn(column, "label", values=tuple(values))
             if not are_votes and words_of(column) not in _BY_PEOPLE:
                 continue
+        said = replace(said, is_by_name=True)
         is_clear = said.polarity or are_votes or any(map(tells, values))
         if rules is not None:
             if rule := rules.get(column):
-                yield Votes(column, names, replace(said, rules=tuple(rule)), values)
+                found.append(replace(said, rules=tuple(rule)))
         elif is_clear and not said.is_scale and all(map(said.knows, values)):
-            yield Votes(column, names, said, values)
+            found.append(said)
         elif are_votes and said.words <= YES | NO:
-            yield Votes(column, names, None, values)
+            remarks.append(
+                f"{column!r} ({named_values(values)} of {named_ids(names, _NAMED)}) may judge "
+                f"answers, and is kept in meta; --hallucinated-if {column}=VALUE says which "
+                "values mean hallucinated"
+            )
+    return VerdictColumns(tuple(found), tuple(remarks))
 
 
 def _may_annotate(name: str, *, are_votes: bool) -> bool:
@@ -249,8 +218,7 @@ class FeedbackCounts:
     def told(self) -> Iterator[str]:
         """Yield what was read, with counts."""
         for name, counts in self._counts.items():
-            verdicts = f"{counts[True]:,} hallucinated, {counts[False]:,} not"
-            yield f"feedback of {name!r} judges whole answers: {verdicts}"
+            yield f"feedback of {name!r} judges whole answers: {counts_in_words(counts)}"
 
 
 def _read(entry: Entry, rules: Rules | None) -> Feedback:

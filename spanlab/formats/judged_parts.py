@@ -44,6 +44,7 @@ from spanlab.formats.verdict_columns import (
     Rules,
     VerdictColumn,
     as_said_by,
+    counts_in_words,
     described,
     named_values,
     not_understood,
@@ -183,11 +184,7 @@ class JudgedParts:
     def told(self) -> Iterator[str]:
         """Yield what was read, with counts."""
         if self.counts:
-            undecided = f", {self.counts[None]:,} undecided" if self.counts[None] else ""
-            yield (
-                f"{self.verdict.name!r} judges {self.kind}: {self.counts[True]:,} hallucinated, "
-                f"{self.counts[False]:,} not{undecided}"
-            )
+            yield f"{self.verdict.name!r} judges {self.kind}: {counts_in_words(self.counts)}"
 
     def _listed(self, cells: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
         parts = parse_list(value_at(cells, self.texts)) or []

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, NamedTuple
 from spanlab.base.errors import InputError, UsageError
 from spanlab.base.options import OptionModel, option
 from spanlab.formats.columns import paths, value_at, words_of
-from spanlab.formats.reader import parse_object
+from spanlab.formats.reader import is_missing, parse_object
 from spanlab.formats.verdict_words import (
     NO,
     UNDECIDED,
@@ -186,6 +186,7 @@ class VerdictColumn:
     is_one_thumb: bool = False  # whether a column of its own would say the opposite: no is nothing
     known_judge: _Judge | None = None
     note: str = ""  # the path of what says why
+    is_by_name: bool = False  # whether it holds verdicts by the names of those who judged
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -248,14 +249,22 @@ class VerdictColumn:
             return is_yes == (self.polarity == "bad")
         raise not_understood(self.name, [word])
 
-    def said_in(self, cells: Mapping[str, Any]) -> bool | None:
+    def said_in(self, cells: Mapping[str, Any]) -> Iterator[_Said]:
+        """Yield what each of its judges says of a record; raises InputError as ``meaning``."""
+        if self.is_by_name:
+            for name, value in values_by_name(value_at(cells, self.name)).items():
+                judge = _Judge(name, annotator_kind(name))
+                yield _Said(f"{self.name}.{name}", judge, self.meaning(value))
+        elif any(value_at(cells, name) not in (None, "") for name in self.names):
+            yield _Said(self.name, self.judge, self._meaning_in(cells))
+
+    def _meaning_in(self, cells: Mapping[str, Any]) -> bool | None:
         """Return whether a record is called hallucinated; of votes for and against, by most.
 
         None where nothing is said, or as much for as against. Raises InputError as ``meaning``.
         """
-        value = value_at(cells, self.name)
         if not self.against:
-            return self.meaning(value)
+            return self.meaning(value_at(cells, self.name))
         votes = []
         for name in self.names:
             votes.append(_votes(value := value_at(cells, name)))
@@ -279,13 +288,39 @@ class VerdictColumn:
         return True
 
 
+class _Said(NamedTuple):
+    """What a judge says of an answer, and the path of that."""
+
+    path: str
+    judge: _Judge
+    hallucinated: bool | None
+
+
+class _Counted(NamedTuple):
+    column: VerdictColumn
+    counts: Counter[bool | None]
+
+
+def counts_in_words(counts: Mapping[bool | None, int]) -> str:
+    """Return how often hallucinated was said, and not, and neither."""
+    undecided = f", {counts[None]:,} undecided" if counts.get(None) else ""
+    return f"{counts[True]:,} hallucinated, {counts[False]:,} not{undecided}"
+
+
+def values_by_name(value: Any) -> Mapping[str, Any]:
+    """Return the values of an object that are there, by their names; none of another value."""
+    held = parse_object(value)
+    values = held if isinstance(held, Mapping) else {}
+    return {str(name).strip(): v for name, v in values.items() if not is_missing(v)}
+
+
 @dataclass(frozen=True)
 class VerdictColumns:
     """The columns of a file that judge whole answers; ``counts`` is how often each said what."""
 
     columns: tuple[VerdictColumn, ...] = ()
     remarks: tuple[str, ...] = ()
-    counts: dict[str, Counter[bool | None]] = field(default_factory=dict)
+    counts: dict[str, _Counted] = field(default_factory=dict)
 
     def judged(
         self, cells: Mapping[str, Any], marked: Sequence[Annotation]
@@ -297,44 +332,42 @@ class VerdictColumns:
         """
         by_name = {annotation.annotator: annotation for annotation in marked}
         for column in self.columns:
-            said = column.said_in(cells)
-            if any(value_at(cells, name) not in (None, "") for name in column.names):
-                self.counts.setdefault(column.name, Counter())[said] += 1
-            judge, own = column.judge, by_name.get(column.judge.annotator)
-            if said is not None and own is None:
-                why = value_at(cells, column.note)
-                lines = map(str, why if isinstance(why, list) else filter(None, [why]))
-                by_name[judge.annotator] = Annotation(
-                    **judge._asdict(), answer_hallucinated=said, note="\n".join(lines) or None
-                )
-            elif own is not None and (said or (said is False and own.hallucinated)):
-                # Of an answer that is right, marks that are there and empty say as much.
-                by_name[own.annotator] = own.model_copy(update={"answer_hallucinated": said})
+            for path, judge, said in column.said_in(cells):
+                self.counts.setdefault(path, _Counted(column, Counter())).counts[said] += 1
+                own = by_name.get(judge.annotator)
+                if said is not None and own is None:
+                    why = value_at(cells, column.note)
+                    lines = map(str, why if isinstance(why, list) else filter(None, [why]))
+                    by_name[judge.annotator] = Annotation(
+                        **judge._asdict(), answer_hallucinated=said, note="\n".join(lines) or None
+                    )
+                elif own is not None and (said or (said is False and own.hallucinated)):
+                    # Of an answer that is right, marks that are there and empty say as much.
+                    by_name[own.annotator] = own.model_copy(update={"answer_hallucinated": said})
         return tuple(by_name.values())
+
+    def __add__(self, others: VerdictColumns) -> VerdictColumns:
+        """Return these columns with others behind them."""
+        both = (*self.columns, *others.columns), (*self.remarks, *others.remarks)
+        return VerdictColumns(*both)
 
     def told(self) -> Iterator[str]:
         """Yield what was read, with counts, and what was not."""
-        for column in self._counted:
-            counts = self.counts[column.name]
-            undecided = f", {counts[None]:,} undecided" if counts[None] else ""
+        for path, (column, counts) in self.counts.items():
+            names = column.names if column.against else (path,)
             judges = "together judge" if column.against else "judges"
-            no_thumb = f" (0 means no thumb given; {_OPTION})" * bool(
-                undecided and column.is_one_thumb
-            )
+            is_no_thumb = column.is_one_thumb and counts[None]
+            no_thumb = f" (0 means no thumb given; {_OPTION})" if is_no_thumb else ""
             yield (
-                f"{' and '.join(map(repr, column.names))} {judges} whole answers: "
-                f"{counts[True]:,} hallucinated, {counts[False]:,} not{undecided}{no_thumb}"
+                f"{' and '.join(map(repr, names))} {judges} whole answers: "
+                f"{counts_in_words(counts)}{no_thumb}"
             )
         yield from self.remarks
 
     @property
     def read(self) -> Iterator[str]:
         """The names of the columns that have said something."""
-        return (name for column in self._counted for name in column.names)
-
-    @property
-    def _counted(self) -> list[VerdictColumn]:
-        return [column for column in self.columns if column.name in self.counts]
+        return (name for column, _ in self.counts.values() for name in column.names)
 
 
 def verdict_columns(

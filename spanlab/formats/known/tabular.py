@@ -54,7 +54,6 @@ from spanlab.formats.citations import said_citations
 from spanlab.formats.columns import are_objects, columns_of, model_in, value_at, without
 from spanlab.formats.feedback import (
     FeedbackCounts,
-    Votes,
     feedback_in,
     fields_with_verdicts,
     judges_in,
@@ -186,7 +185,6 @@ class MappedReader(reader.FormatReader):
         self._parts: JudgedParts | PublishedParts | None = None
         self._unread_parts = ""  # a remark on parts that may be judged
         self._unread_shares: tuple[str, ...] = ()  # remarks on feedback that needs a threshold
-        self._votes: tuple[Votes, ...] = ()  # columns of verdicts by annotators' names
         self._fed_back = FeedbackCounts()
         self._joined = ""  # what became of messages that stand alone
         self._unread: str | None = None  # a column of marks that are not understood
@@ -287,7 +285,6 @@ class MappedReader(reader.FormatReader):
         """Which field of ours is read from each column."""
         judged = dict.fromkeys(self._verdicts.read, "labels")
         judged |= dict.fromkeys(self._tagged, "spans")
-        judged |= {votes.column: "labels" for votes in self._votes if votes.verdict}
         judged |= dict.fromkeys(self._parts.columns if self._parts else (), "labels")
         judged |= self._by_annotator.fields if self._by_annotator else {}
         judged |= dict.fromkeys(self._marked_by.columns.values(), "spans")
@@ -353,7 +350,6 @@ class MappedReader(reader.FormatReader):
         yield from self._mapping.told()
         yield from self._unread_shares
         yield self._unread_parts
-        yield from (votes.unclear for votes in self._votes)
         yield from self._parts.told() if self._parts else ()
         yield from (rule.told() for rule in chain.from_iterable((self._rules or {}).values()))
         if self._speaker != self._own.speaker:
@@ -494,10 +490,8 @@ class MappedReader(reader.FormatReader):
             tagged = gold_in(places, column, item.answer) if plain == item.answer else tagged
         parts = self._parts.annotations(cells, item.answer) if self._parts else ()
         verdicts = verdicts_of(read_feedback(feedback_in(cells), self._rules))
-        if not verdicts:
-            voted = chain.from_iterable(votes.annotations(cells) for votes in self._votes)
-            judges = judges_in(cells) if self._rules is None else ()
-            verdicts = tuple({one.annotator: one for one in (*judges, *voted)}.values())
+        if not verdicts and self._rules is None:
+            verdicts = tuple({one.annotator: one for one in judges_in(cells)}.values())
         self._fed_back.add(verdicts)
         marked_by = tuple(
             filter(None, (*self._marks(cells, spans, item), tagged, found, *parts, *verdicts))
@@ -557,10 +551,9 @@ class MappedReader(reader.FormatReader):
         used |= {name for s in samples for name in fields_with_verdicts(s, self._rules)}
         used |= {*self._by_annotator.placed} if self._by_annotator else set()
         taken |= {f"used {name}": name for name in used - {*taken.values()}}
-        self._votes = tuple(votes_in(samples, used, self._rules))
-        for votes in self._votes:
-            fed_back.add(votes.column)
-            taken |= {path: path for path in (f"{votes.column}.{name}" for name in votes.names)}
+        votes = votes_in(samples, used, self._rules)
+        fed_back |= {column.name for column in votes.columns}
+        taken |= {column.name: column.name for column in votes.columns}
         if self._parts:
             fed_back.add(self._parts.verdict.name)
         rules = self._rules
@@ -570,7 +563,7 @@ class MappedReader(reader.FormatReader):
         if self._by_annotator and (parts := self._by_annotator.parts):
             taken |= {"part": parts.text, "verdict": parts.key}
         try:
-            return verdict_columns(samples, taken, rules)
+            return votes + verdict_columns(samples, taken, rules)
         except InputError as error:
             raise error.at(file=self._file.name) from None
 
