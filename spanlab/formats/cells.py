@@ -611,7 +611,13 @@ def _span(answer: str, labelled: _GivenSpan, field: str) -> Span:
     if labelled.text is not None:
         start, end = find_quote(answer, start, end, quoted=labelled.text, field=field)
     return span_at(
-        answer, start, end, field, prob=labelled.prob, label=labelled.label, note=labelled.note
+        answer,
+        start,
+        end,
+        field,
+        prob=labelled.prob,
+        label=labelled.label,
+        note=labelled.note or None,
     )
 
 

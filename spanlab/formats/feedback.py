@@ -49,7 +49,9 @@ _PLACED: Final = frozenset(("start", "end", "span", "spans", "text"))  # not of 
 _BY_NAME: Final = words_in("judged", "by_name")
 _BY_PEOPLE: Final = frozenset(words_in("judged", "by_people"))
 _QUALITIES: Final = frozenset(
-    word for name in ("bad", "good", "measures", "qualities") for word in words_in("judged", name)
+    word
+    for name in ("bad", "good", "measures", "nameless", "qualities")
+    for word in words_in("judged", name)
 )
 _NAMED: Final = 5  # annotators that a remark names
 _AROUND: Final = ("info", "trace_info", "trace")  # objects that these may be in

@@ -202,10 +202,8 @@ def find_quote(text: str, start: int, end: int, *, quoted: str, field: str) -> E
     """
     if 0 <= start < end and text[start:end] == quoted:
         return Extent(start, end)
-    wide = Utf16(text).extent(start, end)
-    if wide is not None and 0 <= wide.start < wide.end and text[wide.start : wide.end] == quoted:
-        return wide
-    raise misquoted(text, start, end, quoted=quoted, field=field)
+    place = RegionPlace(start, end, quoted, field)
+    return OffsetReader(text).extents([place], OffsetUnit.CODE_POINTS)[0]
 
 
 def misquoted(text: str, start: int, end: int, *, quoted: str, field: str) -> InputError:

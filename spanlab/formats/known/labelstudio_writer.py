@@ -38,7 +38,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from spanlab.base.errors import InputError, UsageError
 from spanlab.base.fields import message_of
-from spanlab.formats.known.labelstudio_tasks import LABEL, OWN, SHOWN
+from spanlab.formats.known.labelstudio_tasks import LABEL, OWN, SHOWN, OwnAnnotation
 from spanlab.formats.reader import check_meta
 from spanlab.schema import (
     UNDETERMINED,
@@ -91,43 +91,36 @@ def _task(record: Record, settings: DatasetSettings) -> dict[str, Any]:
 
 def _own(annotation: Annotation) -> dict[str, Any]:
     """Return what Label Studio has no place for, and forgets: who it is by, and its note."""
-    fields: dict[str, Any] = {
-        "name": annotation.annotator,
-        "kind": annotation.kind,
-        "status": annotation.status,
-    }
-    if annotation.note is not None:
-        fields["note"] = annotation.note
-    if unlabelled := [n for n, span in enumerate(annotation.spans) if span.label is None]:
-        fields["unlabelled"] = unlabelled
-    if annotation.answer_prob is not None:
-        fields["answer_prob"] = annotation.answer_prob
-    if annotation.hard is not None:
-        fields["hard"] = [(part.start, part.end) for part in annotation.hard]
-        fields["places"] = [(span.start, span.end) for span in annotation.spans]
-    return fields
+    hard = annotation.hard
+    places = tuple((span.start, span.end) for span in annotation.spans)
+    return OwnAnnotation(
+        name=annotation.annotator,
+        kind=annotation.kind,
+        status=annotation.status,
+        note=annotation.note,
+        answer_prob=annotation.answer_prob,
+        unlabelled=tuple(n for n, span in enumerate(annotation.spans) if span.label is None),
+        hard=None if hard is None else tuple((part.start, part.end) for part in hard),
+        places=() if hard is None else places,
+    ).model_dump(exclude_defaults=True)
 
 
 def _data(item: Item) -> dict[str, Any]:
+    check_meta(item.meta)
+    shown = (f"{p.title}\n{p.text}" if p.title else p.text for p in item.passages)
     data: dict[str, Any] = {
         "id": item.id,
         "answer": item.answer,
         "question": item.question,
-        SHOWN: "\n\n".join(
-            f"{passage.title}\n{passage.text}" if passage.title else passage.text
-            for passage in item.passages
-        ),
+        SHOWN: "\n\n".join(shown),
     }
-    if item.lang != UNDETERMINED:
-        data["lang"] = item.lang
-    if item.passages:
-        data["passages"] = [passage.model_dump(exclude_none=True) for passage in item.passages]
-    if item.citations:
-        data["citations"] = [citation.model_dump() for citation in item.citations]
-    if item.meta:
-        check_meta(item.meta)
-        data["meta"] = item.meta
-    return data
+    more = {
+        "lang": "" if item.lang == UNDETERMINED else item.lang,
+        "passages": [passage.model_dump(exclude_none=True) for passage in item.passages],
+        "citations": [citation.model_dump() for citation in item.citations],
+        "meta": item.meta,
+    }
+    return data | {name: value for name, value in more.items() if value}
 
 
 def _person(annotation: Annotation, index: int, settings: DatasetSettings) -> dict[str, Any]:

@@ -21,9 +21,9 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from spanlab.base.errors import InputError
 from spanlab.base.options import OptionModel, option
 from spanlab.formats import reader
+from spanlab.formats.cells import spans_in
 from spanlab.formats.contexts import RecordIndex
 from spanlab.formats.files import FileRow, InputFile
-from spanlab.formats.quotes import find_quote, span_at
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import FormatEntry, checked
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record
@@ -31,16 +31,7 @@ from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record
 SOURCES = "source_info.jsonl"
 _HEADING = re.compile(r"^(passage \d+):", re.MULTILINE)
 _LANGUAGE = "en"  # of the whole corpus
-
-
-class _LabelledSpan(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-    start: int
-    end: int
-    text: str
-    meta: str | None = None
-    label_type: str | None = None
+_OF_LABELS = frozenset(("start", "end", "text", "label_type", "meta"))  # fields of ours
 
 
 class _Response(BaseModel):
@@ -49,7 +40,7 @@ class _Response(BaseModel):
     id: str = Field(coerce_numbers_to_str=True)
     source_id: str = Field(coerce_numbers_to_str=True)
     response: str
-    labels: tuple[_LabelledSpan, ...] | None = None
+    labels: list[dict[str, JsonValue]] | None = None
 
 
 class _SourceRow(BaseModel):
@@ -167,20 +158,17 @@ def _numbered(text: str) -> list[tuple[str | None, str]]:
 
 
 def _gold(line: _Response) -> Iterator[Annotation]:
-    if line.labels is None:
-        return
-    spans = []
-    for index, label in enumerate(line.labels):
-        field = f"labels.{index}"
-        place = find_quote(line.response, label.start, label.end, quoted=label.text, field=field)
-        note = label.meta or None
-        spans.append(span_at(line.response, *place, field, label=label.label_type, note=note))
-    yield Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=tuple(spans))
+    if line.labels is not None:
+        spans = spans_in(line.labels, "labels", line.response)
+        yield Annotation(annotator="gold", kind=AnnotatorKind.GOLD, spans=spans)
 
 
 def _label_extras(line: _Response) -> dict[str, JsonValue]:
     """Return what the labels say beyond our fields (such as ``implicit_true``), in their order."""
-    extras: list[JsonValue] = [label.model_extra or {} for label in line.labels or ()]
+    extras: list[JsonValue] = [
+        {name: value for name, value in label.items() if name not in _OF_LABELS}
+        for label in line.labels or ()
+    ]
     return {"labels": extras} if any(extras) else {}
 
 

@@ -255,12 +255,17 @@ class MappedReader(reader.FormatReader):
     def _by_annotator(self) -> AnnotatorRows | None:
         """How rows are joined that each have what one annotator says; None for other records."""
         samples = self._samples_given
-        if self._published or not samples or is_own(samples[0]) or is_table(samples[0]):
+        if self._published or not samples or self._is_ours:
             return None
         try:
             return annotator_rows_in(samples, self._options.columns, self._rules)
         except InputError:
             return None  # which is said when the columns are mapped
+
+    @cached_property
+    def _is_ours(self) -> bool:
+        """Whether records were written here: items with all their annotations, or their rows."""
+        return any(is_own(cells) or is_table(cells) for cells in self._samples_given[:1])
 
     @cached_property
     def _published(self) -> PublishedParts | None:
@@ -340,7 +345,7 @@ class MappedReader(reader.FormatReader):
 
     def keeps_answer(self, record: Record) -> bool:
         """Say that what somebody has worked on here stays as it was."""
-        return bool(record.annotations and self._samples_given and is_own(self._samples_given[0]))
+        return bool(record.annotations) and self._is_ours
 
     def _remarks(self) -> Iterator[str]:
         if not self._options.columns and (recipe := known_for(self.columns())):
@@ -532,7 +537,7 @@ class MappedReader(reader.FormatReader):
     def _find_people(self, samples: Sequence[Mapping[str, Any]]) -> MarksOfPeople:
         """Return the columns of several people's marks, which are no one's labels then."""
         is_other = self._published or self._by_annotator or self._options.columns
-        if is_other or is_own(samples[0]) or is_table(samples[0]):
+        if is_other or self._is_ours:
             return MarksOfPeople()
         marked_by = marks_of_people(samples, self._mapping.get("answer", ""))
         if self._mapping.get("spans") in marked_by.columns.values():
@@ -541,8 +546,7 @@ class MappedReader(reader.FormatReader):
 
     def _find_verdicts(self, samples: Sequence[Mapping[str, Any]]) -> VerdictColumns:
         """Return the columns that judge whole answers; none where parts are judged."""
-        ours = bool(samples) and (is_own(samples[0]) or is_table(samples[0]))
-        if ours or isinstance(self._parts, PublishedParts):
+        if self._is_ours or isinstance(self._parts, PublishedParts):
             return VerdictColumns()
         self._unread_shares = tuple(unread_shares(samples)) if self._rules is None else ()
         fed_back = {name_of(entry) for sample in samples for entry in feedback_in(sample)}
@@ -573,7 +577,7 @@ class MappedReader(reader.FormatReader):
         self._parts = self._published or by_rows
         if self._parts or "spans" in names or not samples:
             return
-        if not (is_own(samples[0]) or is_table(samples[0])):
+        if not self._is_ours:
             found = judged_parts_in(samples, names.values(), self._rules)
             self._parts, self._unread_parts = found
         answers = self._sides.answers if isinstance(self._sides, Sides) else ()
