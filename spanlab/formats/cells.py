@@ -71,7 +71,7 @@ def _as_extent(value: object) -> object:
     if isinstance(inner := value.get("span"), dict):  # PubAnnotation
         value = {**value, **inner}
     found = {
-        ours: next((value[n] for n in names if isinstance(value.get(n), _PLAIN)), None)
+        ours: next((v for v in map(value.get, names) if isinstance(v, _PLAIN) and v != ""), None)
         for ours, names in _AS.items()
     }
     named = {**value, **{ours: known for ours, known in found.items() if known is not None}}
@@ -611,13 +611,7 @@ def _span(answer: str, labelled: _GivenSpan, field: str) -> Span:
     if labelled.text is not None:
         start, end = find_quote(answer, start, end, quoted=labelled.text, field=field)
     return span_at(
-        answer,
-        start,
-        end,
-        field,
-        prob=labelled.prob,
-        label=labelled.label,
-        note=labelled.note or None,
+        answer, start, end, field, prob=labelled.prob, label=labelled.label, note=labelled.note
     )
 
 
