@@ -393,9 +393,10 @@ def verdict_columns(
     remarks: list[str] = []
     unknown_kinds: list[VerdictColumn] = []  # called like verdicts, with no value that is known
     unbracketed = Counter(_IN_BRACKETS.sub("", name) for name in free)
-    in_pairs = {name for column in found for name in column.names}
-    for name in (name for name in free if name not in in_pairs):
-        values = [sample[name] for sample in samples if sample.get(name) not in (None, "")]
+    held = {n: [s[n] for s in samples if s.get(n) not in (None, "")] for n in free}
+    for name in {name for column in found for name in column.names}:
+        del held[name]
+    for name, values in held.items():
         in_brackets = unbracketed[_IN_BRACKETS.sub("", name)] > 1
         column = verdicts_in(name, values, in_brackets=in_brackets)
         if column is None or not values:
@@ -405,15 +406,11 @@ def verdict_columns(
         if not remark and not column.is_scale:
             (found if any(map(column.knows, column.values)) else unknown_kinds).append(column)
     # Beside somebody's column, one that has only the right ones of its words is another's.
-    telling = [column for column in found if not column.criterion]
-    said = {word for column in telling for word in column.words if word in VERDICTS}
+    said = {w for column in found for w in column.words if w in VERDICTS and not column.criterion}
     taken_by = {column.name for column in (*found, *unknown_kinds)}
-    for name in (name for name in free if telling and name not in taken_by):
-        values = [sample[name] for sample in samples if sample.get(name) not in (None, "")]
-        if values and said.issuperset(map(plain_word, values)):
-            found.append(
-                VerdictColumn(name, "", tuple(words_of(name).split()), values=tuple(values))
-            )
+    for name in (name for name in held if name not in taken_by):
+        column = VerdictColumn(name, "", (*words_of(name).split(),), values=(*held[name],))
+        found += [column] if column.words and column.words <= said else []
     chosen = _chosen(found)
     for column in chosen:
         if unknown := [value for value in column.values if not column.knows(value)]:

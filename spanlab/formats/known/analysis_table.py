@@ -19,6 +19,7 @@ from itertools import chain, count, groupby, islice
 from operator import itemgetter
 from typing import Any, BinaryIO, NamedTuple
 
+from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
 from spanlab.base.errors import InputError
@@ -77,29 +78,28 @@ def item_columns(item: Item) -> dict[str, Any]:
 
 def annotation_columns(annotation: Annotation) -> dict[str, Any]:
     """Return an annotation's columns, every one of them always there."""
-    return {
-        "annotator": annotation.annotator,
+    said = annotation.__dict__ | {
         "kind": annotation.kind.value,
         "status": annotation.status.value,
-        "spans": [_span(span) for span in annotation.spans],
-        "hard": None if annotation.hard is None else [p.model_dump() for p in annotation.hard],
-        "claims": [
-            {
-                "text": claim.text,
-                "verdict": claim.verdict,
-                "prob": claim.prob,
-                "start": None if claim.source is None else claim.source.start,
-                "end": None if claim.source is None else claim.source.end,
-                "note": claim.note,
-            }
-            for claim in annotation.claims
+        "spans": [
+            _part("spans", span, attributes=_json(span.attributes)) for span in annotation.spans
         ],
-        "note": annotation.note,
+        "hard": None if annotation.hard is None else [p.model_dump() for p in annotation.hard],
+        "claims": [_part("claims", claim, **_place(claim.source)) for claim in annotation.claims],
         "hallucinated": annotation.hallucinated,
-        "answer_hallucinated": annotation.answer_hallucinated,
-        "answer_prob": annotation.answer_prob,
         "responses": _json(annotation.responses),
     }
+    return {name: said[name] for name in (*SAID, "responses")}
+
+
+def _part(column: str, part: BaseModel, **more: Any) -> dict[str, Any]:
+    """Return a span or claim with the fields that it has in a column."""
+    said = part.__dict__ | more
+    return {name: said[name] for name in LISTS[column][0]}
+
+
+def _place(source: Span | None) -> dict[str, int | None]:
+    return {name: getattr(source, name, None) for name in _PLACE}
 
 
 def csv_chunks(records: Iterable[Record], settings: DatasetSettings) -> Iterator[bytes]:
@@ -250,11 +250,6 @@ def table_rows(record: Record) -> Iterator[dict[str, Any]]:
         yield {name: value for name, value in row.items() if name != "responses"}
     if not record.annotations:
         yield item
-
-
-def _span(span: Span) -> dict[str, Any]:
-    named = ("start", "end", "text", "prob", "label", "note")
-    return {**{name: getattr(span, name) for name in named}, "attributes": _json(span.attributes)}
 
 
 def _json(responses: Responses) -> str | None:

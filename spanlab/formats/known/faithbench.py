@@ -21,7 +21,7 @@ from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.quotes import find_quote, span_at
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import FormatEntry, checked
-from spanlab.schema import Annotation, AnnotatorKind, Evidence, Item, Passage, Record, Span
+from spanlab.schema import Annotation, AnnotatorKind, Evidence, Item, Passage, Record, Span, Stance
 
 _LANGUAGE = "en"  # of the whole benchmark
 _UNMARKED = "{n} without annotation, of which nothing says who looked; they count as not annotated"
@@ -153,26 +153,14 @@ class FaithBenchReader(reader.FormatReader):
     def _evidence(self, sample: _SummarySample, mark: _AnnotatorMark) -> tuple[Evidence, ...]:
         if mark.source_start is None or mark.source_end is None or not mark.source_span:
             return ()
+        place, quoted = (mark.source_start, mark.source_end), mark.source_span
         try:
-            place = find_quote(
-                sample.source,
-                mark.source_start,
-                mark.source_end,
-                quoted=mark.source_span,
-                field="source_span",
-            )
+            start, end = find_quote(sample.source, *place, quoted=quoted, field="source_span")
         except InputError:
             self.count("quote", _LOOSE, n=1)
             return ()
-        return (
-            Evidence(
-                passage=0,
-                start=place.start,
-                end=place.end,
-                text=mark.source_span,
-                stance="refutes" if _CONTRADICTS in mark.label else "closest",
-            ),
-        )
+        stance: Stance = "refutes" if _CONTRADICTS in mark.label else "closest"
+        return (Evidence(passage=0, start=start, end=end, text=quoted, stance=stance),)
 
 
 def _names(samples: list[object]) -> dict[str, str]:
