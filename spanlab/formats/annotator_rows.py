@@ -25,9 +25,9 @@ from pydantic_core import to_json
 
 from spanlab.base.errors import InputError
 from spanlab.formats.cells import marks_in_text
-from spanlab.formats.columns import columns_of, value_at, words_of
+from spanlab.formats.columns import Samples, columns_of, value_at, words_of
 from spanlab.formats.files import FileRow, InputFile
-from spanlab.formats.guess import NAMES, Samples, guess, may_mark
+from spanlab.formats.guess import NAMES, guess, may_mark
 from spanlab.formats.judged_parts import JudgedParts, judged_parts_in, judged_rows, may_be_part
 from spanlab.formats.reader import is_missing, text_of
 from spanlab.formats.verdict_columns import Rules, as_said_by, verdict_columns
@@ -171,7 +171,7 @@ class AnnotatorRows(NamedTuple):
                     "second",
                 )
 
-    def _record(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def _record(self, rows: Samples) -> dict[str, Any]:
         """Return the rows of one answer as a record."""
         own = {self.annotator, *self.said, *self.placed}
         own |= {*self._of_parts}
@@ -197,7 +197,7 @@ class AnnotatorRows(NamedTuple):
                                   for n, c in enumerate(rows, start=1)}  # fmt: skip
         return record | {SAID: by_name}
 
-    def _in_words(self, answers: Sequence[Sequence[Mapping[str, Any]]]) -> str:
+    def _in_words(self, answers: Sequence[Samples]) -> str:
         n_rows = sum(map(len, answers))
         each = "a marked place" if self.place else "an annotator's judgement"
         each = "a verdict on a part of an answer" if self.parts else each
@@ -272,7 +272,7 @@ def names_annotator(names: Iterable[str]) -> bool:
 
 
 def annotator_rows_in(
-    samples: Sequence[Mapping[str, Any]],
+    samples: Samples,
     user_columns: Mapping[str, str] | None,
     rules: Rules | None,
 ) -> AnnotatorRows | None:
@@ -331,7 +331,7 @@ def annotator_rows_in(
     return rows
 
 
-def _annotator_in(samples: Sequence[Mapping[str, Any]], about: Sequence[str]) -> str:
+def _annotator_in(samples: Samples, about: Sequence[str]) -> str:
     """Return the column that says who annotates; "" for none.
 
     That is a user's beside marks (whose answers are ``about``), if two of them have one answer, or
@@ -350,14 +350,14 @@ def _annotator_in(samples: Sequence[Mapping[str, Any]], about: Sequence[str]) ->
     return ""
 
 
-def _shared_id(samples: Sequence[Mapping[str, Any]]) -> str:
+def _shared_id(samples: Samples) -> str:
     """Return the column called like an id that is none of rows, as some share one; "" for none."""
     called = (name for name in samples[0] if words_of(name).endswith(" id"))
     return next((name for name in called if words_of(name) in NAMES["id"]), "")
 
 
 def _parts_in(
-    samples: Sequence[Mapping[str, Any]],
+    samples: Samples,
     mapping: Mapping[str, str],
     annotator: str,
     rules: Rules | None,
@@ -378,9 +378,7 @@ def _parts_in(
     return None
 
 
-def _place_in(
-    samples: Sequence[Mapping[str, Any]], mapping: Mapping[str, str], *, is_said_by: bool
-) -> Place | None:
+def _place_in(samples: Samples, mapping: Mapping[str, str], *, is_said_by: bool) -> Place | None:
     """Return the columns of numbers that are places of answers in all samples; None without.
 
     "start" and "end" alone may be anything: a label, a text or an annotator (``is_said_by``) is

@@ -17,6 +17,8 @@ from typing import Any, Final
 from spanlab.formats.reader import parse_object
 from spanlab.formats.vocabulary import words_in
 
+Samples = Sequence[Mapping[str, Any]]  # some records of a file, as they stand
+
 BATCH_ID: Final = "custom_id"  # what OpenAI and Anthropic call the id of a batch's request
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -67,7 +69,7 @@ def paths(record: Mapping[str, Any], prefix: str = "", depth: int = 1) -> Iterat
             yield from paths(inner, f"{path}.", depth + 1)
 
 
-def columns_of(samples: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def columns_of(samples: Samples) -> tuple[str, ...]:
     """Return the paths of the fields of some records: all outer ones, of what is inside some."""
     columns: dict[str, None] = {}
     for sample in samples:

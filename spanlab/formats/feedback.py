@@ -20,12 +20,12 @@ they and judgements on other questions are kept as they are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from spanlab.formats.columns import words_of
+from spanlab.formats.columns import Samples, words_of
 from spanlab.formats.verdict_columns import (
     Rules,
     VerdictColumn,
@@ -100,9 +100,7 @@ def fields_with_verdicts(record: Mapping[str, Any], rules: Rules | None) -> Iter
             yield name
 
 
-def votes_in(
-    samples: Sequence[Mapping[str, Any]], taken: Collection[str], rules: Rules | None
-) -> VerdictColumns:
+def votes_in(samples: Samples, taken: Collection[str], rules: Rules | None) -> VerdictColumns:
     """Return the columns with what annotators say of the answer, by their names.
 
     Names of what else may be judged ("fluency") and of options ("A") are nobody's.

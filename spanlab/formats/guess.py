@@ -36,7 +36,7 @@ from spanlab.formats.chats import (
     is_message,
     is_said_by_model,
 )
-from spanlab.formats.columns import any_element, are_objects, model_in, value_at, words_of
+from spanlab.formats.columns import Samples, any_element, are_objects, model_in, value_at, words_of
 from spanlab.formats.reader import (
     LANGUAGES,
     as_passage,
@@ -50,8 +50,6 @@ from spanlab.formats.recipes import columns_of_known
 from spanlab.formats.verdict_columns import in_objects
 from spanlab.formats.verdict_words import are_verdicts
 from spanlab.formats.vocabulary import all_words, ranks_in, words_in
-
-Samples = Sequence[Mapping[str, Any]]
 
 _QUOTES: Final = words_in("parts", "quotes")  # what is wrong in an answer, in its words
 # Where a dialogue stands whose last turn is answered in a field of its own.
@@ -392,7 +390,7 @@ def _is_str(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _refuse_lists(column: str | None, samples: Sequence[Mapping[str, Any]]) -> None:
+def _refuse_lists(column: str | None, samples: Samples) -> None:
     """Say so if a column that is called like a text holds lists of several."""
     values = [value_at(sample, column) for sample in samples] if column else []
     several = next((v for v in values if isinstance(v, list) and len(v) > 1), None)

@@ -36,7 +36,7 @@ from typing import Any, Final, NamedTuple
 
 from spanlab.base.errors import InputError
 from spanlab.formats.cells import people_in
-from spanlab.formats.columns import value_at, words_of
+from spanlab.formats.columns import Samples, value_at, words_of
 from spanlab.formats.quotes import span_at
 from spanlab.formats.reader import is_missing, parse_list
 from spanlab.formats.verdict_columns import (
@@ -331,7 +331,7 @@ def is_answer_in_parts(column: str) -> bool:
 
 
 def judged_parts_in(
-    samples: Sequence[Mapping[str, Any]], taken: Iterable[str], rules: Rules | None
+    samples: Samples, taken: Iterable[str], rules: Rules | None
 ) -> tuple[JudgedParts | None, str]:
     """Return the columns of judged parts, and a remark on such that are not read; "" for none.
 
@@ -367,7 +367,7 @@ def judged_parts_in(
 
 
 def _candidates(
-    kind: str, name: str, names: Iterable[str], samples: Sequence[Mapping[str, Any]]
+    kind: str, name: str, names: Iterable[str], samples: Samples
 ) -> Iterator[JudgedParts]:
     """Yield the ways in which a column of parts may be judged: in them, or beside them."""
     lists = [parse_list(sample.get(name)) for sample in samples]
@@ -416,7 +416,7 @@ def _verdict(kind: str, path: str, name: str, values: Sequence[Any]) -> VerdictC
 
 
 def judged_rows(
-    column: str, verdicts: str, samples: Sequence[Mapping[str, Any]], rules: Rules | None
+    column: str, verdicts: str, samples: Samples, rules: Rules | None
 ) -> JudgedParts | None:
     """Return how the parts are read that a row has one of; None if it has none.
 

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from spanlab.base.errors import InputError, UsageError
 from spanlab.base.options import OptionModel, option
-from spanlab.formats.columns import paths, value_at, words_of
+from spanlab.formats.columns import Samples, paths, value_at, words_of
 from spanlab.formats.reader import is_missing, parse_object
 from spanlab.formats.verdict_words import (
     NO,
@@ -371,7 +371,7 @@ class VerdictColumns:
 
 
 def verdict_columns(
-    samples: Sequence[Mapping[str, Any]], taken: Mapping[str, str], rules: Rules | None
+    samples: Samples, taken: Mapping[str, str], rules: Rules | None
 ) -> VerdictColumns:
     """Return the columns that judge whole answers.
 
@@ -423,7 +423,7 @@ def verdict_columns(
 
 
 def _with_others(
-    samples: Sequence[Mapping[str, Any]],
+    samples: Samples,
     taken: Mapping[str, str],
     ruled: Sequence[VerdictColumn],
 ) -> VerdictColumns:
@@ -452,9 +452,7 @@ def _may_judge(column: VerdictColumn) -> bool:
     return bool(column.polarity) and is_short and len(column.words) <= _SHOWN
 
 
-def _of_opposites(
-    samples: Sequence[Mapping[str, Any]], names: Sequence[str]
-) -> Iterator[VerdictColumn]:
+def _of_opposites(samples: Samples, names: Sequence[str]) -> Iterator[VerdictColumn]:
     """Yield what two columns say that count votes for and against answers, or have 1 for either."""
     by_words = {_words_of_votes(name): name for name in reversed(names)}
     for name in names:
@@ -538,9 +536,7 @@ def _told_by_values(name: str, values: Sequence[Any]) -> VerdictColumn | None:
     return column if any(map(tells, values)) and all(map(column.knows, values)) else None
 
 
-def _inside(
-    samples: Sequence[Mapping[str, Any]], taken: Mapping[str, str]
-) -> Iterator[VerdictColumn]:
+def _inside(samples: Samples, taken: Mapping[str, str]) -> Iterator[VerdictColumn]:
     """Yield what may judge answers inside objects, also in lists; people say whether it does."""
     samples = [{name: parse_object(value) for name, value in s.items()} for s in samples]
     used = tuple(f"{name}." for name in taken.values())
@@ -698,9 +694,7 @@ def _chosen(found: Sequence[VerdictColumn]) -> list[VerdictColumn]:
     return []
 
 
-def _ruled(
-    samples: Sequence[Mapping[str, Any]], names: Sequence[str], rules: Rules
-) -> list[VerdictColumn]:
+def _ruled(samples: Samples, names: Sequence[str], rules: Rules) -> list[VerdictColumn]:
     """Return the columns that people name, each of a judge of its own.
 
     Raises:

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from itertools import islice
 from typing import NamedTuple
@@ -42,23 +42,19 @@ class CsvReader(TableReader):
             counts[name] += 1
         return tuple(names)
 
-    def is_ours(self, columns: Sequence[str]) -> bool:
-        """Say whether a table was written here: its texts that look like formulas are marked."""
-        return is_table(columns)
-
     def _cells(self) -> Iterator[CellsRow]:
         columns = self._header()
+        is_guarded = is_table(columns) and UNGUARDED not in columns  # where formulas are marked
         with closing(self._rows()) as rows:
             next(rows, None)
             for cells, line in rows:
                 if len(cells) > len(columns):
                     width = f"{len(cells)} cells, the header {len(columns)}"
                     raise self._error(f"this row has {width}", line)
-                is_guarded = self.is_ours(columns) and UNGUARDED not in columns
                 written = map(as_written, cells) if is_guarded else cells
                 filled = [*written, *[""] * (len(columns) - len(cells))]
                 row = dict(zip(columns, filled, strict=True))
-                if self.is_ours(columns):
+                if is_table(columns):
                     row.pop(UNGUARDED, None)
                 yield CellsRow(line, row)
 

@@ -16,7 +16,7 @@ from spanlab.base.options import Option, option, options_in
 from spanlab.formats.batches import BatchRequests, is_request
 from spanlab.formats.cells import is_said
 from spanlab.formats.chats import answers_in, is_chat, plain_chat
-from spanlab.formats.columns import BATCH_ID, any_element, columns_of, value_at
+from spanlab.formats.columns import BATCH_ID, Samples, any_element, columns_of, value_at
 from spanlab.formats.field_report import LEFT_OUT
 from spanlab.formats.files import FileRow, InputFile, begins_array
 from spanlab.formats.guess import guess, is_given
@@ -280,9 +280,7 @@ class JsonReader(MappedReader):
         own = self._rank([value], without_lists=True)
         return own >= rank and (own[1] > 0 or own[0] > rank[0])
 
-    def _rank(
-        self, samples: Sequence[Mapping[str, Any]], *, without_lists: bool = False
-    ) -> tuple[bool, int]:
+    def _rank(self, samples: Samples, *, without_lists: bool = False) -> tuple[bool, int]:
         """Return whether records have the columns that were named, and how many fields of ours.
 
         Args:
@@ -318,7 +316,7 @@ def _without_lists(value: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _fields(columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> int:
+def _fields(columns: Sequence[str], samples: Samples) -> int:
     """Return how many of question, answer and passages records have; 0 without an answer."""
     mapping = guess(columns, samples)
     filled = {

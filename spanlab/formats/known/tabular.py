@@ -51,7 +51,7 @@ from spanlab.formats.cells import (
 )
 from spanlab.formats.chats import SAYS, answers_in, is_chat
 from spanlab.formats.citations import said_citations
-from spanlab.formats.columns import are_objects, columns_of, model_in, value_at, without
+from spanlab.formats.columns import Samples, are_objects, columns_of, model_in, value_at, without
 from spanlab.formats.feedback import (
     FeedbackCounts,
     feedback_in,
@@ -345,7 +345,7 @@ class MappedReader(reader.FormatReader):
 
     def keeps_answer(self, record: Record) -> bool:
         """Say that what somebody has worked on here stays as it was."""
-        return bool(record.annotations) and self._is_ours
+        return bool(record.annotations) and any(map(is_own, self._samples_given[:1]))
 
     def _remarks(self) -> Iterator[str]:
         if not self._options.columns and (recipe := known_for(self.columns())):
@@ -534,7 +534,7 @@ class MappedReader(reader.FormatReader):
         problem.field = None
         return within(problem, column)
 
-    def _find_people(self, samples: Sequence[Mapping[str, Any]]) -> MarksOfPeople:
+    def _find_people(self, samples: Samples) -> MarksOfPeople:
         """Return the columns of several people's marks, which are no one's labels then."""
         is_other = self._published or self._by_annotator or self._options.columns
         if is_other or self._is_ours:
@@ -544,7 +544,7 @@ class MappedReader(reader.FormatReader):
             del self._mapping["spans"]
         return marked_by
 
-    def _find_verdicts(self, samples: Sequence[Mapping[str, Any]]) -> VerdictColumns:
+    def _find_verdicts(self, samples: Samples) -> VerdictColumns:
         """Return the columns that judge whole answers; none where parts are judged."""
         if self._is_ours or isinstance(self._parts, PublishedParts):
             return VerdictColumns()
@@ -571,7 +571,7 @@ class MappedReader(reader.FormatReader):
         except InputError as error:
             raise error.at(file=self._file.name) from None
 
-    def _find_parts(self, samples: Sequence[Mapping[str, Any]], names: Guess) -> None:
+    def _find_parts(self, samples: Samples, names: Guess) -> None:
         """Look for parts of answers that are judged, unless marks are in a column of their own."""
         by_rows = self._by_annotator.parts if self._by_annotator else None
         self._parts = self._published or by_rows
@@ -588,7 +588,7 @@ class MappedReader(reader.FormatReader):
             )
             self._parts = None
 
-    def _check_speakers(self, samples: Sequence[Mapping[str, Any]]) -> None:
+    def _check_speakers(self, samples: Samples) -> None:
         """Refuse chats that name who speaks, as nothing says who of them is the model."""
         is_annotated = self._by_annotator is not None and self._by_annotator.annotator
         if self._options.columns or not samples or is_annotated:
@@ -615,7 +615,7 @@ class MappedReader(reader.FormatReader):
                     f"speakers of a chat: {named}; --speaker NAME says who of them is the model"
                 )
 
-    def _map(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> Guess:
+    def _map(self, columns: Sequence[str], samples: Samples) -> Guess:
         try:
             names = guess(columns, samples, self._options.columns)
             self._find_parts(samples, names)
@@ -716,7 +716,7 @@ class TableReader(MappedReader):
         """Yield the rows."""
 
 
-def _tagged_columns(samples: Sequence[Mapping[str, Any]], answer: str | None) -> tuple[str, ...]:
+def _tagged_columns(samples: Samples, answer: str | None) -> tuple[str, ...]:
     """Return the columns that have the answers with tags around what is hallucinated."""
     found: dict[str, None] = {}
     for cells in samples if answer else ():
