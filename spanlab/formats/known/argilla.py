@@ -152,24 +152,6 @@ def _of_columns(row: Mapping[str, Any]) -> dict[str, Any]:
     questions = {name.rpartition(".")[0] for name in row if name.endswith(_COLUMNS)}
     questions |= {name.removesuffix(_SUGGESTED) for name in row if name.endswith(_SUGGESTED)}
     questions |= {name for name, value in row.items() if _are_responses(value)}
-    responses: dict[str, list[Any]] = {}
-    for question in questions:
-        if isinstance(row.get(question), list):
-            responses[question] = row[question]
-            continue
-        people = row.get(f"{question}.responses.users") or []
-        statuses = row.get(f"{question}.responses.status") or []
-        said = zip_longest(row.get(f"{question}.responses") or [], people, statuses)
-        responses[question] = [
-            {"value": value, "user_id": person, "status": status or "submitted"}
-            for value, person, status in said
-        ]
-    suggestions = {
-        question: {"value": value, "agent": row.get(f"{question}.suggestion.agent")}
-        for question in questions
-        for name in (f"{question}.suggestion", f"{question}{_SUGGESTED}")
-        if (value := row.get(name)) is not None
-    }
     suggested = tuple(f"{question}{_SUGGESTED}" for question in questions)
     own = {
         name: value
@@ -179,10 +161,25 @@ def _of_columns(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": row.get("id"),
         "fields": {name: value for name, value in own.items() if name not in _OF_RECORD},
-        "responses": responses,
-        "suggestions": suggestions,
+        "responses": {question: _responses_in(row, question) for question in questions},
+        "suggestions": {
+            question: {"value": value, "agent": row.get(f"{question}.suggestion.agent")}
+            for question in questions
+            for name in (f"{question}.suggestion", f"{question}{_SUGGESTED}")
+            if (value := row.get(name)) is not None
+        },
         "metadata": row["metadata"],
     }
+
+
+def _responses_in(row: Mapping[str, Any], question: str) -> list[Any]:
+    """Return the responses to a question, which stand in one column or in several."""
+    if isinstance(said := row.get(question), list):
+        return said
+    columns = (row.get(f"{question}.responses{part}") or () for part in ("", ".users", ".status"))
+    names = ("value", "user_id", "status")
+    said_by = (zip(names, said, strict=True) for said in zip_longest(*columns))
+    return [{name: part for name, part in said if part is not None} for said in said_by]
 
 
 def _metadata(record: Mapping[str, Any]) -> Any:
