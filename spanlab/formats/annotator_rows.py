@@ -258,7 +258,8 @@ def marks_of_people(samples: Samples, answer: str) -> MarksOfPeople:
     is_marked = any(v and not _is_none(v, text) for name in marked for v, text in values[name])
     if len(marked) < 2 or not is_marked:
         return MarksOfPeople()
-    return MarksOfPeople(marked, [path for name, path in found.items() if name not in marked])
+    held = {n for n in found for v, _ in values[n] if isinstance(v, str | list)}
+    return MarksOfPeople(marked, [p for n, p in found.items() if n in held and n not in marked])
 
 
 def _is_none(value: Any, answer: Any) -> bool:

@@ -207,7 +207,7 @@ class FeedbackCounts:
     """How often each annotator of feedback said what, over the records of a file."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, Counter[bool]] = {}
+        self._counts: dict[str, Counter[bool | None]] = {}
 
     def add(self, verdicts: Iterable[Annotation]) -> None:
         """Count the verdicts on an answer."""

@@ -93,6 +93,32 @@ def test_marks_under_several_names_are_each_ones(tmp_path: Path) -> None:
     assert "marks of several annotators: 'spans.ana' of 'ana', 'spans.bo' of 'bo'" in remarks
 
 
+def test_a_column_of_one_of_them_without_marks_is_said(tmp_path: Path) -> None:
+    rows = {"id": "q1", "text": ANSWER, "spans_ana": [YEAR], "spans_bo": [], "spans_eve": "later"}
+    records, remarks = _read(tmp_path, {**rows, "span_count": 1})
+    assert _marks(records[0]) == {"ana": ["1925"], "bo": []}
+    assert records[0].item.meta == {"spans_eve": "later", "span_count": 1}
+    assert "no places or texts of the answers, kept in meta: 'spans_eve'" in remarks
+    assert "span_count" not in remarks
+
+
+def test_verdicts_beside_marks_in_columns_are_read_with_them(tmp_path: Path) -> None:
+    rows = {"id": "q1", "text": ANSWER, "spans_gpt4": [YEAR], "spans_bo": [], "hallucinated": True}
+    records, _ = _read(tmp_path, rows)
+    assert _marks(records[0]) == {"gpt4": ["1925"], "bo": [], "gold": []}
+    assert [a.kind.value for a in records[0].annotations] == ["detector", "person", "gold"]
+    assert records[0].by("gold").answer_hallucinated  # type: ignore[union-attr]  # seen above
+
+
+def test_a_detector_that_found_nothing_has_annotated(tmp_path: Path) -> None:
+    rows = [{"id": i, "answer": ANSWER, "predictions": p} for i, p in (("a", [YEAR]), ("b", []))]
+    records, _ = _read(tmp_path, *rows)
+    assert [_marks(record) for record in records] == [
+        {"predictions": ["1925"]},
+        {"predictions": []},
+    ]
+
+
 def test_marks_under_several_names_that_are_not_understood_are_kept_and_said(
     tmp_path: Path,
 ) -> None:

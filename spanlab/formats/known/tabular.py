@@ -488,7 +488,7 @@ class MappedReader(reader.FormatReader):
             spans = []
             where = f"{names['spans']!r} is empty in {{n}}"
             self.count("record", where + _EMPTY, n=1)
-        found = marked and predicted_in(marked, names["predictions"], item.answer)
+        found = None if marked is None else predicted_in(marked, names["predictions"], item.answer)
         tagged = None
         for column in self._tagged if spans is None else ():
             plain, places = untagged(str(cells.get(column) or ""))
