@@ -33,6 +33,7 @@ from spanlab.formats.verdict_columns import (
     annotator_kind,
     counts_in_words,
     described,
+    may_judge,
     named_values,
     unclear,
     values_by_name,
@@ -65,13 +66,11 @@ Entry = Mapping[str, Any]  # one piece of feedback as a program writes it
 
 
 class Feedback(NamedTuple):
-    """One piece of feedback: its name and value, who gave it, whether that says hallucinated."""
+    """One piece of feedback: its name and value, and the verdict that it is; None for none."""
 
     name: str
     value: Any
-    giver: str
-    is_person: bool
-    hallucinated: bool | None
+    verdict: Annotation | None
 
 
 def feedback_in(record: Mapping[str, Any]) -> Iterator[Entry]:
@@ -133,11 +132,8 @@ def votes_in(samples: Samples, taken: Collection[str], rules: Rules | None) -> V
         elif is_clear and not said.is_scale and all(map(said.knows, values)):
             found.append(said)
         elif are_votes and said.words <= YES | NO:
-            remarks.append(
-                f"{column!r} ({named_values(values)} of {named_ids(names, _NAMED)}) may judge "
-                f"answers, and is kept in meta; --hallucinated-if {column}=VALUE says which "
-                "values mean hallucinated"
-            )
+            shown = f"{column!r} ({named_values(values)} of {named_ids(names, _NAMED)})"
+            remarks.append(may_judge(shown, column))
     return VerdictColumns(tuple(found), tuple(remarks))
 
 
@@ -182,13 +178,8 @@ def read_feedback(entries: Iterable[Entry], rules: Rules | None = None) -> list[
 def verdicts_of(feedback: Iterable[Feedback]) -> tuple[Annotation, ...]:
     """Return the verdicts that feedback says, one an annotator, the first of each."""
     by_name: dict[str, Annotation] = {}
-    for given in feedback:
-        if given.hallucinated is None:
-            continue
-        name = given.giver if given.is_person and given.giver else given.name
-        kind = AnnotatorKind.PERSON if given.is_person else AnnotatorKind.DETECTOR
-        verdict = Annotation(annotator=name, kind=kind, answer_hallucinated=given.hallucinated)
-        by_name.setdefault(name, verdict)
+    for verdict in filter(None, (given.verdict for given in feedback)):
+        by_name.setdefault(verdict.annotator, verdict)
     return tuple(by_name.values())
 
 
@@ -230,18 +221,20 @@ def _read(entry: Entry, rules: Rules | None) -> Feedback:
     is_person = kind in _HUMAN or (kind in ("", "api") and is_user)
     giver = about.get("source_id") or about.get("user_id") or entry.get("authorUserId") or ""
     value = next(iter(values), None)
-    hallucinated = None
-    if rules is None:
-        said = (_GRADES[v] if v in _GRADES else verdict_in(name, v) for v in values)
-        passed = entry.get("passed")
-        hallucinated = (
-            not passed
-            if isinstance(passed, bool)
-            else next((one for one in said if one is not None), None)
-        )
-    elif name in rules and value is not None:
+    said = (_GRADES[v] if v in _GRADES else verdict_in(name, v) for v in values)
+    hallucinated: bool | None = None
+    if rules is not None and value is not None and name in rules:
         hallucinated = any(rule.applies(value) for rule in rules[name])
-    return Feedback(name, value, str(giver), is_person, hallucinated)
+    elif rules is None and isinstance(passed := entry.get("passed"), bool):
+        hallucinated = not passed
+    elif rules is None:
+        hallucinated = next((one for one in said if one is not None), None)
+    if hallucinated is None:
+        return Feedback(name, value, None)
+    by = str(giver) if is_person and giver else name
+    kind_of = AnnotatorKind.PERSON if is_person else AnnotatorKind.DETECTOR
+    verdict = Annotation(annotator=by, kind=kind_of, answer_hallucinated=hallucinated)
+    return Feedback(name, value, verdict)
 
 
 def _values(entry: Entry) -> Iterator[str | float]:

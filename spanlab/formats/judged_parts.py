@@ -46,6 +46,7 @@ from spanlab.formats.verdict_columns import (
     as_said_by,
     counts_in_words,
     described,
+    may_judge,
     named_values,
     not_understood,
 )
@@ -358,11 +359,8 @@ def judged_parts_in(
             are_tags = kind == "tokens" and all(_TAG.fullmatch(str(value)) for value in unknown)
             if len(unknown) < len(parts.verdict.values) and not are_tags:
                 raise not_understood(parts.verdict.name, unknown)
-            remark = (
-                f"{parts.verdict.name!r} ({named_values(unknown)}) may judge {kind}, and is kept "
-                f"in meta; --hallucinated-if {parts.verdict.name}=VALUE says which values mean "
-                "hallucinated"
-            )
+            shown = f"{parts.verdict.name!r} ({named_values(unknown)})"
+            remark = may_judge(shown, parts.verdict.name, kind)
     return None, remark
 
 

@@ -356,8 +356,7 @@ class VerdictColumns:
         for path, (column, counts) in self.counts.items():
             names = column.names if column.against else (path,)
             judges = "together judge" if column.against else "judges"
-            is_no_thumb = column.is_one_thumb and counts[None]
-            no_thumb = f" (0 means no thumb given; {_OPTION})" if is_no_thumb else ""
+            no_thumb = _NO_THUMB if column.is_one_thumb and counts[None] else ""
             yield (
                 f"{' and '.join(map(repr, names))} {judges} whole answers: "
                 f"{counts_in_words(counts)}{no_thumb}"
@@ -442,8 +441,7 @@ def _with_others(
 
 
 def _kept(names: Sequence[str]) -> tuple[str, ...]:
-    told = f"{', '.join(names)} may judge answers, and is kept in meta; {_OPTION}"
-    return (told,) if names else ()
+    return (may_judge(", ".join(names)),) if names else ()
 
 
 def _may_judge(column: VerdictColumn) -> bool:
@@ -570,7 +568,14 @@ def verdict_in(name: str, value: object) -> bool | None:
     return column.meaning(value)
 
 
-_OPTION: Final = "--hallucinated-if COLUMN=VALUE says which values mean hallucinated"
+_OPTION: Final = "--hallucinated-if {}=VALUE says which values mean hallucinated"
+
+_NO_THUMB: Final = f" (0 means no thumb given; {_OPTION.format('COLUMN')})"
+
+
+def may_judge(shown: str, column: str = "COLUMN", what: str = "answers") -> str:
+    """Return the remark on a column that is not read, for people who can say what it means."""
+    return f"{shown} may judge {what}, and is kept in meta; {_OPTION.format(column)}"
 
 
 def described(
@@ -673,7 +678,7 @@ def unclear(column: VerdictColumn, *, may_refuse: bool) -> str:
             f"--hallucinated-if {column.name}=1 says which of them means hallucinated, "
             "--hallucinated-if none that it judges nothing",
         )
-    return f"{column.name!r} ({shown}) may judge answers, and is kept in meta; {_OPTION}"
+    return may_judge(f"{column.name!r} ({shown})")
 
 
 def _chosen(found: Sequence[VerdictColumn]) -> list[VerdictColumn]:

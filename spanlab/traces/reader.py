@@ -171,7 +171,7 @@ def record_of(unordered: Sequence[Span], turn: int = 0, rules: Rules | None = No
         near = [text for text in trace.said if answer in text or text in answer]
         recorder.step(near[-1:], answer, "answer")
     feedback = read_feedback(_feedback(trace, answer, turn), rules)
-    kept = {given.name: given.value for given in feedback if given.hallucinated is None}
+    kept = {given.name: given.value for given in feedback if given.verdict is None}
     name, process = str(trace.spans[0]["trace"]), recorder.process(answer, question)
     item = Item(
         id=f"{name}-{turn}" if turn else name,
