@@ -258,8 +258,8 @@ def marks_of_people(samples: Samples, answer: str) -> MarksOfPeople:
     is_marked = any(v and not _is_none(v, text) for name in marked for v, text in values[name])
     if len(marked) < 2 or not is_marked:
         return MarksOfPeople()
-    held = {n for n in found for v, _ in values[n] if isinstance(v, str | list)}
-    return MarksOfPeople(marked, [p for n, p in found.items() if n in held and n not in marked])
+    may_hold = {n for n in found for v, _ in values[n] if isinstance(v, str | list)}
+    return MarksOfPeople(marked, [found[n] for n in found if n in may_hold and n not in marked])
 
 
 def _is_none(value: Any, answer: Any) -> bool:

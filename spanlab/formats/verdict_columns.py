@@ -254,9 +254,10 @@ class VerdictColumn:
         if self.is_by_name:
             for name, value in values_by_name(value_at(cells, self.name)).items():
                 judge = _Judge(name, annotator_kind(name))
-                yield _Said(f"{self.name}.{name}", judge, self.meaning(value))
+                yield _Said(f"feedback of {name!r}", judge, self.meaning(value))
         elif any(value_at(cells, name) not in (None, "") for name in self.names):
-            yield _Said(self.name, self.judge, self._meaning_in(cells))
+            named = " and ".join(map(repr, self.names))
+            yield _Said(named, self.judge, self._meaning_in(cells))
 
     def _meaning_in(self, cells: Mapping[str, Any]) -> bool | None:
         """Return whether a record is called hallucinated; of votes for and against, by most.
@@ -289,9 +290,9 @@ class VerdictColumn:
 
 
 class _Said(NamedTuple):
-    """What a judge says of an answer, and the path of that."""
+    """What a judge says of an answer, and what a remark calls that."""
 
-    path: str
+    called: str
     judge: _Judge
     hallucinated: bool | None
 
@@ -332,8 +333,8 @@ class VerdictColumns:
         """
         by_name = {annotation.annotator: annotation for annotation in marked}
         for column in self.columns:
-            for path, judge, said in column.said_in(cells):
-                self.counts.setdefault(path, _Counted(column, Counter())).counts[said] += 1
+            for called, judge, said in column.said_in(cells):
+                self.counts.setdefault(called, _Counted(column, Counter())).counts[said] += 1
                 own = by_name.get(judge.annotator)
                 if said is not None and own is None:
                     why = value_at(cells, column.note)
@@ -353,14 +354,10 @@ class VerdictColumns:
 
     def told(self) -> Iterator[str]:
         """Yield what was read, with counts, and what was not."""
-        for path, (column, counts) in self.counts.items():
-            names = column.names if column.against else (path,)
+        for called, (column, counts) in self.counts.items():
             judges = "together judge" if column.against else "judges"
             no_thumb = _NO_THUMB if column.is_one_thumb and counts[None] else ""
-            yield (
-                f"{' and '.join(map(repr, names))} {judges} whole answers: "
-                f"{counts_in_words(counts)}{no_thumb}"
-            )
+            yield f"{called} {judges} whole answers: {counts_in_words(counts)}{no_thumb}"
         yield from self.remarks
 
     @property
