@@ -274,7 +274,7 @@ class _Guesser:
             return 1.0
         values = self._values(column)
         words = words_of(column)
-        is_none = not (any(values) if field == "predictions" else values) or (
+        is_none = not values or (
             (field == "id" and words != "id" and len(set(map(str, values))) < len(values))
             or (field == "answer" and (_is_figure(column, values) or self._is_of_marks(column)))
             or (field == "answer" and in_objects(column, values) is not None)

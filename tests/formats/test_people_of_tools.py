@@ -117,6 +117,7 @@ def test_a_detector_that_found_nothing_has_annotated(tmp_path: Path) -> None:
         {"predictions": ["1925"]},
         {"predictions": []},
     ]
+    assert _marks(_read(tmp_path, rows[1])[0][0]) == {"predictions": []}
 
 
 def test_marks_under_several_names_that_are_not_understood_are_kept_and_said(
