@@ -17,7 +17,14 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    CallToolResult,
+    ErrorData,
+    InputRequiredResult,
+    JSONRPCError,
+)
 from pydantic import ValidationError
 
 from spanlab.base.errors import ConfigurationError, SpanlabError, UsageError
@@ -45,6 +52,18 @@ _ABOUT = """Finds the hallucinated spans of an LLM's answer and verifies claims.
 Offsets are code points of the answer, the end exclusive; evidence names passages by index."""
 
 
+class _Server(MCPServer[Any]):
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool; the SDK passes over arguments that it does not take, as a misspelt one."""
+        tools = {tool.name: tool.input_schema["properties"] for tool in await self.list_tools()}
+        own = tools.get(name, arguments)
+        if unknown := sorted(set(arguments) - set(own)):
+            raise ToolError(f"{name} takes no {', '.join(unknown)}; it takes {', '.join(own)}")
+        return await super().call_tool(name, arguments, context)
+
+
 def mcp_server(
     offers: ServiceOffers | None,
     sources: Sequence[str] = (),
@@ -63,9 +82,7 @@ def mcp_server(
         UsageError: something that a source needs is missing.
         InputError: the index cannot be used.
     """
-    server: MCPServer[Any] = MCPServer(
-        "spanlab", instructions=_ABOUT, version=version("spanlab"), log_level="ERROR"
-    )
+    server = _Server("spanlab", instructions=_ABOUT, version=version("spanlab"), log_level="ERROR")
     if offers is not None:
         _add_offers(server, offers)
     add_sources(server, sources, settings or Settings.read(), corpus)

@@ -130,6 +130,20 @@ async def over_http(app: Any) -> AsyncIterator[str]:
             await asyncio.to_thread(thread.join)
 
 
+def test_an_argument_that_a_tool_does_not_take_is_refused(here: Settings) -> None:
+    async def ask(name: str, arguments: dict[str, Any]) -> str:
+        async with Client(mcp_server(None, ["wikipedia"], here)) as client:
+            told = await client.call_tool(name, arguments)
+            assert told.is_error
+            return str(told.content[0].text)  # type: ignore[union-attr]
+
+    asked = {"title": "Tower", "lang": "de"}
+    assert asyncio.run(ask("wikipedia_summary", asked)) == (
+        "wikipedia_summary takes no lang; it takes title, language"
+    )
+    assert asyncio.run(ask("no_such_tool", asked)) == "Unknown tool: no_such_tool"
+
+
 def test_a_corpus_and_papers_are_searched_over_http_with_what_the_item_says(
     here: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
