@@ -392,16 +392,16 @@ def misspelt(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
     known = [
         (kind.variable(name), kind.per_role(name)) for kind in kinds for name in kind.model_fields
     ]
-    prefix = EnvironmentVariables.prefix
-    names = {name.removesuffix("_FILE") for name in environ if name.startswith(prefix)}
-    for given in sorted(names):  # what the container reads from files has another ending
+    prefix, ending = EnvironmentVariables.prefix, "_FILE"  # of what the container reads from files
+    rests = [name.removeprefix(prefix) for name, _ in known]
+    for given in sorted(name for name in environ if name.startswith(prefix)):
+        meant = given.removesuffix(ending)
         if any(
-            given == name or (of_role and given.startswith(f"{name}_")) for name, of_role in known
+            meant == name or (of_role and meant.startswith(f"{name}_")) for name, of_role in known
         ):
             continue
-        rests = [name.removeprefix(prefix) for name, _ in known]
-        for near in get_close_matches(given.removeprefix(prefix), rests, 1, _NEAR):
-            yield f"{given} is not read; {prefix}{near} is"
+        for near in get_close_matches(meant.removeprefix(prefix), rests, 1, _NEAR):
+            yield f"{given} is not read; {prefix}{near}{given.removeprefix(meant)} is"
 
 
 LARGEST: Final = 4_000_000  # bytes; a program of sixteen demonstrations with long passages: a tenth

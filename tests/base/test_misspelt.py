@@ -18,6 +18,7 @@ from spanlab.base.settings import misspelt
         ("SPANLAB_MODLE", "SPANLAB_MODEL"),
         ("SPANLAB_ALOWED_HOSTS", "SPANLAB_ALLOWED_HOSTS"),
         ("SPANLAB_HOMES", "SPANLAB_HOME"),
+        ("SPANLAB_DATABASE_FILE", "SPANLAB_DATABASE_URL_FILE"),
     ],
 )
 def test_the_variable_that_was_meant_is_named(tmp_path: Path, given: str, meant: str) -> None:
