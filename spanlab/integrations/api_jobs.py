@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
@@ -10,7 +11,7 @@ from secrets import token_hex
 from threading import Lock
 from typing import Annotated, Any, Final
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from starlette.exceptions import HTTPException
 
 from spanlab.base.errors import NotFoundError, UsageError
@@ -21,6 +22,7 @@ from spanlab.detection.request import RunRequest
 from spanlab.integrations.offers import (
     DetectionReply,
     DetectorName,
+    SentFields,
     ServiceOffers,
     SubmittedAnswer,
     reply_of,
@@ -41,11 +43,22 @@ _GONE: Final = "the answers and results of this job were deleted"
 _KEPT: Final = "forgotten; people have worked on its answers, so that these stay with them"
 
 
-class JobRequest(FrozenModel):
-    """Answers to look for hallucinated spans in; without ``detector`` by the first one offered."""
+class JobRequest(SentFields):
+    """Answers to look for hallucinated spans in; without ``detector`` by the first one offered.
+
+    An answer without an id is called by its place, from 0.
+    """
 
     answers: Annotated[tuple[SubmittedAnswer, ...], Field(min_length=1, max_length=10_000)]
     detector: DetectorName | None = None
+
+    @field_validator("answers")
+    @classmethod
+    def _ids_differ(cls, answers: tuple[SubmittedAnswer, ...]) -> tuple[SubmittedAnswer, ...]:
+        ids = Counter(answer.id or str(number) for number, answer in enumerate(answers))
+        if twice := [name for name, times in ids.items() if times > 1]:
+            raise ValueError(f"two of them have the id {twice[0]!r}")
+        return answers
 
 
 class ApiJob(FrozenModel):
@@ -269,4 +282,6 @@ def _api_job(stored: StoredJob, view: JobView) -> ApiJob:
 
 def _reply(record: Record) -> DetectionReply | None:
     annotation = next((a for a in record.annotations if a.kind is AnnotatorKind.DETECTOR), None)
-    return None if annotation is None else reply_of(annotation, record.item)
+    if annotation is None:
+        return None
+    return reply_of(annotation, record.item).model_copy(update={"id": record.item.id})

@@ -81,6 +81,7 @@ VERSION: Final = "v1"
 _MINUTE: Final = 60.0
 _OPEN: Final = frozenset(("/docs", "/openapi.json"))
 _REASON: Final = 300  # characters
+_TOLD: Final = 10  # of a request's faults
 
 
 class ErrorReply(FrozenModel):
@@ -244,11 +245,13 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def _wrong(_request: Any, error: RequestValidationError) -> JSONResponse:
-        first, *further = error.errors()
-        field = ".".join(str(part) for part in first["loc"][1:])
-        how_many = f" (and {len(further)} more)" if further else ""
-        message = f"{field or 'the body'}: {message_of(first)}"
-        return JSONResponse({"error": one_line(redact(message + how_many), _REASON)}, 422)
+        faults = [
+            f"{'.'.join(map(str, each['loc'][1:])) or 'the body'}: {message_of(each)}"
+            for each in error.errors()
+        ]
+        told = [one_line(redact(fault), _REASON) for fault in faults[:_TOLD]]
+        further = [f"and {len(faults) - _TOLD} more"] if faults[_TOLD:] else []
+        return JSONResponse({"error": "; ".join([*told, *further])}, 422)
 
     @app.exception_handler(HTTPException)
     async def _refused(request: Request, error: HTTPException) -> JSONResponse:

@@ -36,7 +36,9 @@ from spanlab.integrations.offers import (
     DetectionReply,
     DetectionRequest,
     ScoreRequest,
+    SentPassages,
     ServiceOffers,
+    by_our_names,
 )
 from spanlab.models import Meter
 from spanlab.models.meter import reporting
@@ -58,10 +60,11 @@ class _Server(MCPServer[Any]):
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; the SDK passes over arguments that it does not take, as a misspelt one."""
         tools = {tool.name: tool.input_schema["properties"] for tool in await self.list_tools()}
-        own = tools.get(name, arguments)
-        if unknown := sorted(set(arguments) - set(own)):
+        given = by_our_names(arguments)
+        own = tools.get(name, given)
+        if unknown := sorted(set(given) - set(own)):
             raise ToolError(f"{name} takes no {', '.join(unknown)}; it takes {', '.join(own)}")
-        return await super().call_tool(name, arguments, context)
+        return await super().call_tool(name, given, context)
 
 
 def mcp_server(
@@ -155,7 +158,6 @@ _MARKS = "Find the parts of an answer that {} contradict or do not support."
 _JUDGES = "Say whether {} support or refute a claim, with the evidence."
 _GIVEN = "the passages given"
 _SEARCHED = "the passages given, or what is found by a search,"
-GivenPassages = list[str | Passage] | None
 
 
 def _add_offers(server: MCPServer[Any], offers: ServiceOffers) -> None:
@@ -164,7 +166,7 @@ def _add_offers(server: MCPServer[Any], offers: ServiceOffers) -> None:
         answer: str,
         context: Context[Any, Any],
         question: str = "",
-        passages: GivenPassages = None,
+        passages: SentPassages = (),
         lang: str = UNDETERMINED,
         detector: str | None = None,
     ) -> DetectionReply:
@@ -172,7 +174,7 @@ def _add_offers(server: MCPServer[Any], offers: ServiceOffers) -> None:
             request = DetectionRequest(
                 answer=answer,
                 question=question,
-                passages=_passages(passages),
+                passages=passages,
                 lang=lang,
                 detector=detector,
             )
@@ -181,14 +183,12 @@ def _add_offers(server: MCPServer[Any], offers: ServiceOffers) -> None:
     async def verify_claim(
         claim: str,
         context: Context[Any, Any],
-        passages: GivenPassages = None,
+        passages: SentPassages = (),
         lang: str = UNDETERMINED,
         detector: str | None = None,
     ) -> DetectionReply:
         with tool_errors():
-            request = ClaimRequest(
-                claim=claim, passages=_passages(passages), lang=lang, detector=detector
-            )
+            request = ClaimRequest(claim=claim, passages=passages, lang=lang, detector=detector)
             return await _report_progress(context, offers.verify(request))
 
     def score_spans(
@@ -225,12 +225,6 @@ async def _report_progress(
     if not steps:  # a detector that takes the answer as a whole
         await report(1, 1)
     return reply
-
-
-def _passages(passages: GivenPassages) -> tuple[Passage, ...]:
-    return tuple(
-        Passage(text=passage) if isinstance(passage, str) else passage for passage in passages or ()
-    )
 
 
 def _spans(answer: str, spans: list[dict[str, Any]]) -> tuple[Span, ...]:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Final, Self
+from typing import Annotated, Any, Final, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from spanlab.base.errors import InputError, ModelError, NotOfferedError
-from spanlab.base.fields import FrozenModel
+from spanlab.base.fields import FrozenModel, Name
 from spanlab.detection import Detector, DetectorSpec, build
 from spanlab.detection.entry import entry_of
 from spanlab.detection.selection import DetectorSelection
 from spanlab.detection.spec import Spec
 from spanlab.detection.specifications import specifications
+from spanlab.formats.reader import as_passage, out_of_list, says_nothing
 from spanlab.models import Meter
 from spanlab.schema import (
     UNDETERMINED,
@@ -42,12 +43,53 @@ Text = Annotated[str, Field(max_length=LONGEST)]
 DetectorName = Annotated[str, Field(max_length=100)]
 
 
-class SubmittedAnswer(FrozenModel):
-    """An answer, and what it can be judged by."""
+def _listed(value: Any) -> Any:
+    packed = out_of_list(value)
+    return packed if isinstance(packed, list | tuple) else [packed]
 
+
+def _own_fields(value: Any) -> Any:
+    if says_nothing(value):
+        return {"text": ""}  # stays, as evidence names passages by their places
+    told = as_passage(value)
+    fields = Passage.model_fields
+    return {name: told[name] for name in fields if name in told} if isinstance(told, dict) else told
+
+
+SentPassages = Annotated[
+    tuple[
+        Annotated[Passage, BeforeValidator(_own_fields, json_schema_input_type=str | Passage)], ...
+    ],
+    BeforeValidator(_listed),
+    Field(max_length=1_000, description="Texts or objects with a text; also as `contexts`."),
+]
+_PASSAGES: Final = frozenset(("passages", "contexts", "context"))
+
+
+def by_our_names(sent: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a request as they are called here: null is as if it were not sent."""
+    fields = {name: value for name, value in sent.items() if value is not None}
+    if len(named := _PASSAGES & set(fields)) == 1:  # of two, one is refused as unknown
+        fields["passages"] = fields.pop(*named)
+    return fields
+
+
+class SentFields(FrozenModel):
+    """What a request holds, read as files are: ``by_our_names``."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_it_is_called_here(cls, sent: Any) -> Any:
+        return by_our_names(sent) if isinstance(sent, dict) else sent
+
+
+class SubmittedAnswer(SentFields):
+    """An answer, and what it can be judged by; a reply has its ``id``, if one is given."""
+
+    id: Annotated[Name | None, Field(coerce_numbers_to_str=True)] = None
     answer: Text
     question: Text = ""
-    passages: Annotated[tuple[Passage, ...], Field(max_length=1_000)] = ()
+    passages: SentPassages = ()
     lang: Language = UNDETERMINED
 
     @field_validator("answer")
@@ -62,10 +104,10 @@ class SubmittedAnswer(FrozenModel):
         return answer
 
     def item(self, item_id: str = "asked") -> Item:
-        """Return the answer as an item with that id; reasoning before it is in ``meta``."""
+        """Return the answer as an item, with that id if it has none; ``meta`` has its reasoning."""
         answer, thoughts = without_thoughts(self.answer)
         return Item(
-            id=item_id,
+            id=self.id or item_id,
             lang=_language(self.lang, f"{self.question} {answer}", self.passages),
             question=self.question,
             answer=answer,
@@ -87,23 +129,23 @@ class DetectionRequest(SubmittedAnswer):
     detector: DetectorName | None = None
 
 
-class ClaimRequest(FrozenModel):
+class ClaimRequest(SentFields):
     """A claim to be verified; without ``detector`` the first one offered that judges claims."""
 
     claim: Text
-    passages: Annotated[tuple[Passage, ...], Field(max_length=1_000)] = ()
+    passages: SentPassages = ()
     lang: Language = UNDETERMINED
     detector: DetectorName | None = None
 
 
-class SearchRequest(FrozenModel):
+class SearchRequest(SentFields):
     """A query, and how many passages are wanted."""
 
     query: Text
     k: Annotated[int, Field(ge=1, le=50)] = 5
 
 
-class ScoreRequest(FrozenModel):
+class ScoreRequest(SentFields):
     """Predicted and gold spans of an answer; ``hard``, if given, is what is predicted as marked."""
 
     answer: Text
@@ -125,9 +167,11 @@ class ScoreRequest(FrozenModel):
 class DetectionReply(FrozenModel):
     """What a detector found; evidence names ``passages`` by index (from 0).
 
-    ``hard`` is what is marked as hallucinated; ``spans`` say how likely each part is.
+    ``id`` is the answer's; in a job one without an id is called by its place, from 0. ``hard`` is
+    what is marked as hallucinated; ``spans`` say how likely each part is.
     """
 
+    id: str | None = None
     detector: str
     status: Status
     spans: tuple[Span, ...] = ()
@@ -179,7 +223,8 @@ class ServiceOffers:
                 reply whose ``status`` and ``note`` say so.
         """
         name = self._check_offered(request.detector, self.detectors)
-        return await self._detect(name, request.item(), as_one_claim=False)
+        reply = await self._detect(name, request.item(), as_one_claim=False)
+        return reply.model_copy(update={"id": request.id})
 
     async def verify(self, request: ClaimRequest) -> DetectionReply:
         """Return a verdict on a claim, as the reply's only claim; raises as ``find`` does."""

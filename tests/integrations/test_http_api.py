@@ -130,6 +130,46 @@ def test_a_language_that_is_not_stated_is_told_from_the_texts() -> None:
     assert DetectionRequest(answer="1889", passages=(Passage(text=german),)).item().lang == "de"
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param({"passages": [PASSAGE]}, id="a text in a list"),
+        pytest.param({"passages": PASSAGE}, id="a text"),
+        pytest.param({"contexts": [PASSAGE], "passages": None, "detector": None}, id="null"),
+        pytest.param({"context": {"page_content": PASSAGE, "score": 0.5}}, id="as LangChain"),
+        pytest.param({"passages": [{"text": PASSAGE, "rank": 1}]}, id="with what else is said"),
+        pytest.param({"contexts": [[PASSAGE]]}, id="a list in a list"),
+    ],
+)
+def test_passages_are_sent_as_files_have_them(client: TestClient, sent: dict[str, object]) -> None:
+    whole = {"answer": ANSWER, "passages": [{"text": PASSAGE}]}
+    found = client.post("/v1/detections", json={"answer": ANSWER, **sent})
+    assert found.json() == client.post("/v1/detections", json=whole).json()
+    assert found.json()["spans"]
+
+
+def test_a_passage_that_says_nothing_keeps_its_place(client: TestClient) -> None:
+    sent = {"answer": ANSWER, "passages": ["", None, PASSAGE]}
+    found = client.post("/v1/detections", json=sent).json()
+    assert [each["text"] for each in found["passages"]] == ["", "", PASSAGE]
+
+
+def test_answers_of_a_job_keep_their_ids(client: TestClient) -> None:
+    def sent(*ids: object) -> dict[str, object]:
+        return {"answers": [{**ASKED, "id": name} for name in ids]}
+
+    refused = client.post("/v1/jobs", json=sent("a", None, 1, "b"))
+    assert (refused.status_code, refused.json()["error"]) == (
+        422,
+        "answers: two of them have the id '1'",
+    )
+    job_id = client.post("/v1/jobs", json=sent("a", None, 7)).json()["id"]
+    with working_here(Settings.read()):
+        Jobs().store.wait(job_id, timeout=SECONDS)
+        results = client.get(f"/v1/jobs/{job_id}/results").json()["results"]
+    assert [each["id"] for each in results] == ["a", "1", "7"]
+
+
 def test_long_work_is_a_job_that_outlives_the_server(store: Store) -> None:
     store.import_records("people's", [Record(item=Item(id="a", answer=ANSWER))])
     theirs = Jobs().submit(
@@ -157,7 +197,8 @@ def test_long_work_is_a_job_that_outlives_the_server(store: Store) -> None:
         assert (len(page["results"]), page["next"]) == (100, 100)
         last = client.get(f"/v1/jobs/{job_id}/results", params={"start": 100}).json()
         assert (len(last["results"]), "next" in last) == (20, False)
-        assert last["results"][0] == client.post("/v1/detections", json=ASKED).json()
+        alone = client.post("/v1/detections", json={**ASKED, "id": 100}).json()
+        assert last["results"][0] == alone | {"id": "100"}
         assert client.delete(f"/v1/jobs/{job_id}").status_code == 204
         assert client.get(f"/v1/jobs/{job_id}/results").status_code == 404
     assert [each.name for each in store.datasets()] == ["people's"]
@@ -384,7 +425,7 @@ _A_SPAN = {"start": 0, "end": 1, "text": "a"}
             id="language",
         ),
         pytest.param(
-            *("POST", "detections", {"answer": "a", "passages": ["x"]}),
+            *("POST", "detections", {"answer": "a", "passages": [1]}),
             "passages.0: it should be an object",
             id="passage",
         ),
@@ -432,7 +473,16 @@ def test_every_error_has_one_shape(client: TestClient) -> None:
         "no detector that judges claims is offered",
     )
     wrong = client.post("/v1/detections", json={"answer": 1, "lang": "?"})
-    assert (wrong.status_code, wrong.json()["error"][:8]) == (422, "answer: ")
+    assert (wrong.status_code, wrong.json()["error"]) == (
+        422,
+        "answer: it should be a text; lang: it should be a language tag such as en or pt-BR",
+    )
+    many = client.post("/v1/detections", json={"contexts": [1] * 12, "context": ["x"]}).json()
+    assert many["error"].startswith("answer: it is missing; ")
+    both = client.post("/v1/detections", json={**ASKED, "contexts": ["x"]})
+    assert both.json()["error"] == "contexts: there is no such field"
+    many = client.post("/v1/detections", json={**ASKED, "passages": [1] * 12}).json()
+    assert many["error"].endswith("passages.9: it should be an object; and 2 more")
     for reply, status in (
         (client.post("/v1/detections", content=b"{"), 422),
         (client.get("/v1/nowhere"), 404),
