@@ -9,7 +9,7 @@ free no more. ``Guess.close`` has the columns that would do as well as the one c
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
@@ -191,17 +191,22 @@ class _Guesser:
     def __init__(self, columns: Sequence[str], samples: Samples, found: Guess) -> None:
         self.found = found
         self._columns, self._samples = columns, samples
-        self._free: Sequence[str] = columns
+        self._taken: tuple[str, ...] = ()
         self._held: dict[str, list[Any]] = {}
-        self._are_shown = any(words_of(column).endswith("worker id") for column in columns)
         letters = {words_of(column) for column in columns if len(column) == 1}
         self._unmeant = frozenset() if letters >= _LETTERS and "b" not in letters else _LETTERS
         self._are_messages = bool(samples) and all(map(is_said_by_model, samples))
+        self._named: dict[str, list[str]] = {}  # columns by the words of their paths
+        are_shown = any(words.endswith("worker id") for words in map(words_of, columns))
+        for column in columns:
+            self._named.setdefault(words_of(column), []).append(column)
+            if are_shown and (shown := _SHOWN.fullmatch(column)):
+                self._named.setdefault(words_of(shown[1]), []).append(column)
+        self._ending = _by_endings(columns)
 
     def choose(self, field: str) -> None:
         """Give a field the likeliest of the columns that no other has."""
-        taken = tuple(f"{column}." for column in self.found.values())
-        self._free = [one for one in self._columns if not f"{one}.".startswith(taken)]
+        self._taken = tuple(f"{column}." for column in self.found.values())
         first, *others = self._ranked(field) or [_Candidate(0.0, "")]
         if not first.column:
             return
@@ -212,14 +217,21 @@ class _Guesser:
         if is_outer and self._all_in(first.column) != self._all_in(second.column):
             self.found.close[field] = second.column
 
+    def _free(self, columns: Iterable[str]) -> Iterator[str]:
+        """Yield those of some columns that no field has."""
+        return (column for column in columns if not f"{column}.".startswith(self._taken))
+
     def _ranked(self, field: str) -> list[_Candidate]:
         """Return the columns that may be a field's, the likeliest first."""
         if field == "answer" and self._are_messages:
             named = (name for name in HOLDS if name in self._samples[0])
             return [_Candidate(1.0, next(named), "a message of the model")]
-        ranks, order = _RANKS[field], NAMES[field].index
-        named_so = [pair for pair in self._names(field) if pair[0] in ranks.keys() - self._unmeant]
-        named_so.sort(key=lambda pair: order(pair[0]))
+        named_so = [
+            (words, column)
+            for words in NAMES[field]
+            if words not in self._unmeant
+            for column in self._free(self._called(words, field))
+        ]
         scored = [self._candidate(field, *pair) for pair in named_so]
         if scored := [one for one in scored if one.score]:
             return sorted(scored, key=lambda one: -one.score)
@@ -234,27 +246,22 @@ class _Guesser:
     def _values(self, column: str) -> list[Any]:
         return [value for value in self._all_in(column) if not is_missing(value)]
 
-    def _names(self, field: str) -> Iterator[tuple[str, str]]:
-        """Yield columns by the words of their paths, then of the ends of these, outermost first.
+    def _called(self, words: str, field: str) -> Iterator[str]:
+        """Yield the columns whose paths have these words, then those that end so, outermost first.
 
         An id or a language inside something is that thing's; what stands under "expected" or
         "scores" is no answer, but may be the reference, and under "request" it is none either.
         """
-        for column in self._free:
-            yield words_of(column), column
-            if self._are_shown and (shown := _SHOWN.fullmatch(column)):
-                yield words_of(shown[1]), column
+        yield from self._named.get(words, ())
         if field in {"id", "lang"}:
             return
-        inner = [(column.split("."), column) for column in self._free if "." in column]
-        for path, column in sorted(inner, key=lambda pair: len(pair[0])):
-            outer = [words_of(part) for part in path[:-1]]
+        for path, column in self._ending.get(words, ()):
+            outer = path[:-1]
             is_asked = field == "answer" and not _GIVEN.isdisjoint(outer)
-            if is_asked and words_of(path[-1]) != "response":
+            if is_asked and path[-1] != "response":
                 continue
             if field == "reference" or _ASIDE.isdisjoint(" ".join(outer).split()):
-                for count in range(1, len(path)):
-                    yield words_of(" ".join(path[count:])), column
+                yield column
 
     def _candidate(self, field: str, words: str, column: str) -> _Candidate:
         score = 0.5 ** _RANKS[field][words]
@@ -302,17 +309,18 @@ class _Guesser:
         what others hold.
         """
         if field == "answer":
-            yield from ((column, "named by a model") for column in self._free if model_in(column))
+            free = self._free(self._columns)
+            yield from ((column, "named by a model") for column in free if model_in(column))
         if field in {"id", "lang", "question", "answer"}:
             for _, of_name in groupby(named, key=itemgetter(0)):
                 empty = [c for _, c in of_name if "." not in c and not self._values(c)]
                 yield from ((column, "empty in the first records") for column in reversed(empty))
-        by_words = {words_of(path): path for path in reversed(self._free)}
+        if field not in {"spans", "passages"}:
+            return
+        by_words = {words_of(path): path for path in reversed([*self._free(self._columns)])}
         answers = self._all_in(self.found["answer"]) if "answer" in self.found else []
-        if field == "spans":
-            yield from self._marking(by_words, answers)
-        if field == "passages":
-            yield from self._cited(by_words, answers)
+        telling = self._marking if field == "spans" else self._cited
+        yield from telling(by_words, answers)
 
     def _marking(
         self, named: Mapping[str, str], answers: Sequence[Any]
@@ -341,6 +349,21 @@ class _Guesser:
             are_passages = are_cited or all(map(are_objects, listed))
             if listed and are_passages and not are_places and self._share("passages", column):
                 yield column, "objects, or cited by the answers"
+
+
+def _by_endings(columns: Sequence[str]) -> dict[str, list[tuple[list[str], str]]]:
+    """Return the columns inside others by the words that their paths end with, outermost first.
+
+    Each comes with the words of the parts of its path.
+    """
+    found: dict[str, list[tuple[list[str], str]]] = {}
+    inner = (column for column in columns if "." in column)
+    for column in sorted(inner, key=lambda column: column.count(".")):
+        parts = column.split(".")
+        words = list(map(words_of, parts))
+        for count in range(1, len(parts)):
+            found.setdefault(words_of(" ".join(parts[count:])), []).append((words, column))
+    return found
 
 
 def _check_said(columns: Sequence[str], samples: Samples, said: Mapping[str, str]) -> None:
