@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from spanlab.formats.cells import chat_in
@@ -146,13 +147,17 @@ def _named(base: str) -> str:
 def _grouped(columns: Sequence[str], marks: Sequence[str]) -> dict[str, dict[str, str]]:
     """Return the columns that have a mark before or behind what several have in common."""
     found: dict[str, dict[str, str]] = {}
+    longest_first = sorted(marks, key=len, reverse=True)
+    begins, ends = tuple(f"{mark} " for mark in marks), tuple(f" {mark}" for mark in marks)
     for column in columns:
         words = _NUMBERED.sub(" ", words_of(column))
-        for mark in sorted(marks, key=len, reverse=True):
-            if words == mark or words.startswith(f"{mark} ") or words.endswith(f" {mark}"):
-                base = words.removeprefix(mark).removesuffix(f" {mark}").strip()
-                found.setdefault(base, {}).setdefault(mark, column)
-                break
+        if not (f"{words} ".startswith(begins) or words.endswith(ends)):
+            continue  # as nearly all
+        mark = next(
+            m for m in longest_first if f"{words} ".startswith(f"{m} ") or words.endswith(f" {m}")
+        )
+        base = words.removeprefix(mark).removesuffix(f" {mark}").strip()
+        found.setdefault(base, {}).setdefault(mark, column)
     order = list(marks)
     return {
         base: dict(sorted(sides.items(), key=lambda side: order.index(side[0])))
@@ -216,7 +221,8 @@ def _parts(column: str) -> tuple[str, str]:
     return (named[1], column[named.end() :]) if named else ("", column)
 
 
-def packing_in(columns: Sequence[str]) -> Sides | SideBySide | None:
+@lru_cache(maxsize=4)
+def packing_in(columns: tuple[str, ...]) -> Sides | SideBySide | None:
     """Return how columns hold several answers; None for one answer."""
     sides = side_by_side(columns) or sides_in(columns)
     return sides if any(sides) else None

@@ -28,7 +28,7 @@ _ELEMENT = 100  # bytes of memory for an element of a list in a cell
 class SchemaReader(TableReader):
     """Reads a table with a schema; lists and structures stay, columns of bytes are left out."""
 
-    def _header(self) -> tuple[str, ...]:
+    def _read_header(self) -> tuple[str, ...]:
         """Return the paths of the columns that hold text; none if the table has no rows."""
         text_fields = [field for field in self._schema() if not holds_bytes(field.type)]
         return tuple(path for field in text_fields for path in _paths(field))

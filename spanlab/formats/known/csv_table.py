@@ -30,7 +30,7 @@ class CsvReader(TableReader):
 
     _unit = "line"
 
-    def _header(self) -> tuple[str, ...]:
+    def _read_header(self) -> tuple[str, ...]:
         with closing(self._rows()) as rows:
             header, first_row = next(rows, None), next(rows, None)
         if header is None or first_row is None:
@@ -43,7 +43,7 @@ class CsvReader(TableReader):
         return tuple(names)
 
     def _cells(self) -> Iterator[CellsRow]:
-        columns = self._header()
+        columns = self._header
         is_guarded = is_table(columns) and UNGUARDED not in columns  # where formulas are marked
         with closing(self._rows()) as rows:
             next(rows, None)

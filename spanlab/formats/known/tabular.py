@@ -656,17 +656,22 @@ class TableReader(MappedReader):
 
     def columns(self) -> tuple[str, ...]:
         """Return the names of the columns; none if there are no rows."""
-        header = self._header()
+        header = self._header
         if self._sides is not None or self._thread is not None:
             return super().columns()
         is_nested = not _GIVEN.union(*_LOGGED).isdisjoint(map(str.lower, header))
         return tuple(dict.fromkeys((*header, *super().columns()))) if is_nested else header
 
     def _names_given(self) -> tuple[str, ...]:
-        return self._header()
+        return self._header
+
+    @cached_property
+    def _header(self) -> tuple[str, ...]:
+        """The columns as they stand; none if there are no rows."""
+        return self._read_header()
 
     @abstractmethod
-    def _header(self) -> tuple[str, ...]:
+    def _read_header(self) -> tuple[str, ...]:
         """Return the columns as they stand; none if there are no rows."""
 
     def given(self) -> Iterator[FileRow]:
@@ -677,7 +682,7 @@ class TableReader(MappedReader):
         """
         number = 0
         rows = self._cells()
-        if is_table(self._header()) and not self._options.columns:
+        if is_table(self._header) and not self._options.columns:
             rows = join_rows_of_items(rows, self._file.limit)
         for number, row in enumerate(rows, start=1):
             if row.refused is not None:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
-from typing import Any, Final
+from functools import lru_cache
+from itertools import islice
+from typing import Any, Final, NamedTuple
 from zipfile import ZipFile
 
 from spanlab.base.errors import InputError
 from spanlab.formats.containers import DAMAGE, ZIP, is_workbook
 from spanlab.formats.files import InputFile
 from spanlab.formats.known.analysis_table import CellsRow
-from spanlab.formats.known.tabular import TableReader
+from spanlab.formats.known.tabular import SAMPLES, TableReader
 from spanlab.formats.limits import UNPACKED, most_unpacked, too_large
 from spanlab.formats.reader import FormatEntry
 
 # Of a number format: "Uhr", \h, _h, [$-409], and what is not the first of its sections.
 _PLAIN_WORDS: Final = re.compile(r'"[^"]*"|[\\_].|\[[^\]]*\]|;.*')
+
+_FIRST: Final = SAMPLES + 2  # rows that are kept: with wide ones, parsing is what takes long
 
 
 class WorkbookReader(TableReader):
@@ -29,11 +33,10 @@ class WorkbookReader(TableReader):
         """Say whether a file is a workbook."""
         return file.path.is_file() and file.head().startswith(ZIP) and is_workbook(file.path)
 
-    def _header(self) -> tuple[str, ...]:
+    def _read_header(self) -> tuple[str, ...]:
         """Return the names in the first row; a column without one has a number."""
-        with self._rows() as rows:
-            header, first_row = next(rows, None), next(rows, None)
-        if header is None or first_row is None:
+        header, *rows = self._begin.rows or ((),)
+        if not rows:
             return ()
         names = [str(name) if name is not None else "" for name in header]
         while names and not names[-1]:
@@ -42,47 +45,68 @@ class WorkbookReader(TableReader):
 
     def _remarks(self) -> Iterator[str]:
         yield from super()._remarks()
-        with self._book() as book:
-            others = [sheet.title for sheet in book.worksheets if not _is_empty(sheet)][1:]
-        if others:
+        if others := self._begin.others:
             yield f"read was the first sheet; left out: {', '.join(others)}"
 
     def _cells(self) -> Iterator[CellsRow]:
-        columns = self._header()
-        with self._rows() as rows:
-            next(rows, None)
-            for number, values in enumerate(rows, start=2):
-                cells = dict(zip(columns, values, strict=False))
-                if any(cell is not None for cell in cells.values()):
-                    yield CellsRow(number, cells)
+        for number, values in enumerate(islice(self._rows(), 1, None), start=2):
+            cells = dict(zip(self._header, values, strict=False))
+            if any(cell is not None for cell in cells.values()):
+                yield CellsRow(number, cells)
 
-    @contextmanager
-    def _rows(self) -> Iterator[Iterator[tuple[Any, ...]]]:
-        with self._book() as book:
-            sheets = (sheet for sheet in book.worksheets if not _is_empty(sheet))
-            sheet = next(sheets, None)
-            rows = iter(()) if sheet is None else sheet.iter_rows()
-            yield (tuple(map(_value, row)) for row in rows)
+    def _rows(self) -> Iterator[Sequence[Any]]:
+        yield from self._begin.rows
+        if len(self._begin.rows) == _FIRST:
+            with _book(self._file) as book:
+                yield from islice(_rows_of(_sheets(book)[0]), _FIRST, None)
 
-    @contextmanager
-    def _book(self) -> Iterator[Any]:
-        from openpyxl import load_workbook
-        from openpyxl.utils.exceptions import InvalidFileException
+    @property
+    def _begin(self) -> _Beginning:
+        about = self._file.path.stat()
+        return _beginning(self._file, (about.st_mtime_ns, about.st_size))
 
-        path, limit = self._file.path, self._file.limit
-        try:
-            with ZipFile(path) as archive:
-                size = sum(member.file_size for member in archive.infolist())
-            if size > most_unpacked(path.stat().st_size, limit):
-                raise too_large(UNPACKED, limit, file=self._file.name)
-            with path.open("rb") as stream:
-                book = load_workbook(stream, read_only=True, data_only=True)
-                yield book
-                book.close()
-        except (*DAMAGE, InvalidFileException, KeyError, SyntaxError) as error:  # the last of XML
-            raise InputError(
-                f"not a workbook, or a damaged one: {error}", file=self._file.name
-            ) from None
+
+@contextmanager
+def _book(file: InputFile) -> Iterator[Any]:
+    from openpyxl import load_workbook
+    from openpyxl.utils.exceptions import InvalidFileException
+
+    path, limit = file.path, file.limit
+    try:
+        with ZipFile(path) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+        if size > most_unpacked(path.stat().st_size, limit):
+            raise too_large(UNPACKED, limit, file=file.name)
+        with path.open("rb") as stream:
+            book = load_workbook(stream, read_only=True, data_only=True)
+            yield book
+            book.close()
+    except (*DAMAGE, InvalidFileException, KeyError, SyntaxError) as error:  # the last of XML
+        raise InputError(f"not a workbook, or a damaged one: {error}", file=file.name) from None
+
+
+class _Beginning(NamedTuple):
+    """The first rows of the first sheet that has any, and the names of the others that have."""
+
+    rows: Sequence[Sequence[Any]] = ()
+    others: Sequence[str] = ()
+
+
+@lru_cache(maxsize=2)
+def _beginning(file: InputFile, stamp: tuple[int, int]) -> _Beginning:
+    """Return how a workbook begins; ``stamp`` tells a file from what it was before it changed."""
+    with _book(file) as book:
+        sheets = _sheets(book)
+        rows = tuple(islice(_rows_of(sheets[0]), _FIRST)) if sheets else ()
+        return _Beginning(rows, [sheet.title for sheet in sheets[1:]])
+
+
+def _sheets(book: Any) -> list[Any]:
+    return [sheet for sheet in book.worksheets if not _is_empty(sheet)]
+
+
+def _rows_of(sheet: Any) -> Iterator[Sequence[Any]]:
+    return (tuple(map(_value, row)) for row in sheet.iter_rows())
 
 
 def _is_empty(sheet: Any) -> bool:
