@@ -87,8 +87,16 @@ def wait(work: Coroutine[Any, Any, T]) -> T:
 def _loop() -> asyncio.AbstractEventLoop:
     """Start the loop, once; its connections are worth keeping for the process's whole life."""
     loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="spanlab-background", daemon=True).start()
+    threading.Thread(target=_run, args=(loop,), name="spanlab-background", daemon=True).start()
     return loop
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    while True:
+        # One ends the loop, as `sys.exit()` in somebody's detector: who waits for it gets it, then.
+        with suppress(SystemExit, KeyboardInterrupt):
+            loop.run_forever()
+            return
 
 
 _OBJECTS = 10_000  # that stay, between two collections: some megabytes of garbage at most

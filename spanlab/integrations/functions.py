@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from spanlab.detection.base import DetectorResult
 from spanlab.formats.cells import gold_in
+from spanlab.output.figures import counted
 from spanlab.schema import Annotation, AnnotatorKind, Item, Span
 
 Found: TypeAlias = Iterable[Any] | Mapping[str, Any] | Span | str | None
@@ -37,7 +38,8 @@ def marked_by(name: str, item: Item, found: Found) -> Annotation:
     assert marked is not None  # as it is a list
     own = {"annotator": name, "kind": AnnotatorKind.DETECTOR, "spans": (*spans, *marked.spans)}
     if lost := len(marked.claims):
-        own["note"] = f"{lost} of {len(parts)} texts not found in their answer: kept as claims"
+        where = "not in the answer, or more than once"
+        own["note"] = f"{lost} of {counted(len(parts), 'text')} {where}: kept as claims"
     return Annotation.model_validate({**dict(marked), **own})
 
 

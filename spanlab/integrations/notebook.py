@@ -302,17 +302,19 @@ def detect(
         passages: the evidence: texts, passages, dicts with text, title, url and date, or a
             framework's documents, which have ``page_content`` or ``text``.
         lang: the answer's language as a BCP 47 tag; "und" or None tells it from the texts.
-        detector: as for ``annotate``.
+        detector: as for ``annotate``, one.
         **options: as for ``annotate``.
 
     Raises:
         InputError: a passage or the language is not what it should be.
-        UsageError: there is no answer, no detector or option has this name, or something it needs
-            is missing.
+        UsageError: there is no answer, several detectors are named, no detector or option has this
+            name, or something it needs is missing.
         BudgetError: the budget is used up.
         ConfigurationError: key, address or name of the model is wrong.
     """
     require_answer(answer)
+    if isinstance(detector, Sequence) and not isinstance(detector, str):
+        raise UsageError("detect and check take one detector; annotate takes several")
     said, thoughts = without_thoughts(answer)
     told = passages_in(passages)
     if lang in {None, UNDETERMINED}:

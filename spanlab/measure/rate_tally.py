@@ -57,9 +57,12 @@ _NO_RATE: Final = (
     "A detector's marks are not a hallucination rate; `spanlab measure` corrects them by reviews."
 )
 _UNEVEN: Final = (
-    "Reviews went to where the detector is unsure: their mean is not a hallucination rate; "
-    "`spanlab measure` gives one."
+    "Reviews went {where}: their mean is not a hallucination rate; `spanlab measure` gives one."
 )
+_WHERE: Final = {
+    "uncertainty": "to where the detector is unsure",
+    "length": "to long answers more often than to short ones",
+}
 _MOST_PAIRS: Final = 12  # groups up to which every two are compared
 _REPORT_EVERY: Final = 100
 
@@ -149,8 +152,9 @@ def add_measurement(report: RateReport, measured: Measurement | None) -> RateRep
     if measured is None:
         return report
     plan, remarks = measured.plan, report.remarks
-    if not report.is_raw and not plan.is_even:
-        remarks = (_UNEVEN, *remarks)
+    is_part = measured.rate.reviews < measured.rate.items
+    if not report.is_raw and not plan.is_even and is_part:
+        remarks = (_UNEVEN.format(where=_WHERE[plan.design]), *remarks)
     tables = measured.tables()
     if plan.by not in {None, report.field}:
         tables = (tables[0].model_copy(update={"rows": tables[0].rows[:1]}),)

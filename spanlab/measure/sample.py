@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from spanlab.base.errors import UsageError
 from spanlab.measure.items import MeasuredItem, measure_item, spread_of_people
 from spanlab.measure.powered import Population, RateEstimate, ReviewedSample, estimate_rate
-from spanlab.measure.rates import relations_by, values_of
+from spanlab.measure.rates import NOTHING_THERE, fields_of, relations_by, values_of
 from spanlab.measure.sampling import (
     Array,
     cautious_rho,
@@ -314,8 +314,13 @@ def check_plan(store: Store, dataset: str, plan: MeasurementPlan) -> None:
         )
     if plan.design == "stratified" and not plan.by:
         raise UsageError("a stratified sample needs the field of its groups: --by lang")
-    if plan.by:
-        values_of(plan.by)
+    if plan.by and all(
+        value == NOTHING_THERE
+        for record in Store(store.database).records(dataset)
+        for value, _ in values_of(plan.by)(record)
+    ):
+        fields = ", ".join(fields_of(store, dataset))
+        raise UsageError(f"no item of {dataset!r} has {plan.by}; available: {fields}")
     relations_by(plan.cluster)
 
 
@@ -452,6 +457,8 @@ def state_line(
     if n_missing:
         more = counted(n_missing, "more review")
         return f"Rate of these items so far: {interval}; about {more} for {aim}."
+    if (rate.high - rate.low) / 2 > plan.half_width:  # as with answers that say nothing of the unit
+        return f"Rate of these items: {interval}; all are reviewed, and {aim} is not reached."
     future = ""
     if like is not None and (like.high - like.low) / 2 > plan.half_width:
         future = f" for these answers. Future answers: {_with_ends(like)}"

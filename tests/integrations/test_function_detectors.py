@@ -60,8 +60,22 @@ def test_a_text_that_is_not_in_the_answer_is_told_of() -> None:
 
     annotation = spanlab.annotate(ROWS, judge)[0].by("judge")
     assert annotation is not None
-    assert annotation.note == "1 of 2 texts not found in their answer: kept as claims"
+    assert annotation.note == "1 of 2 texts not in the answer, or more than once: kept as claims"
     assert [claim.text for claim in annotation.claims] == ["closed"]
+
+
+@pytest.mark.parametrize("end", [SystemExit(4), KeyboardInterrupt()])
+def test_what_ends_a_program_ends_the_call_and_not_the_next(end: BaseException) -> None:
+    def judge(item: Item) -> None:
+        raise end
+
+    async def judge_later(item: Item) -> None:
+        raise end
+
+    for function in (judge, judge_later):
+        with pytest.raises(type(end)):
+            spanlab.annotate(ROWS, function)
+    assert spanlab.detect("Paris", detector=lambda item: "Paris").spans
 
 
 def test_a_coroutine_function_is_a_detector_and_a_span_keeps_what_it_says() -> None:
@@ -111,6 +125,7 @@ def test_what_is_no_input_is_refused_with_what_would_be_right() -> None:
             lambda: spanlab.detect("Paris", passages=three),
             "expected texts, dicts or documents, found 3",
         ),
+        (lambda: spanlab.check("Paris", "x", detector=["offline"]), "take one detector"),
         (lambda: assert_grounded("Paris", [anything]), "expected texts, dicts or documents, found"),
     ):
         with pytest.raises((UsageError, InputError), match=re.escape(said)):

@@ -18,11 +18,13 @@ from spanlab.measure.certificate_html import certificate_html
 from spanlab.measure.certificates import certify, read_certificate, stale_because
 from spanlab.measure.certificates import write_certificate as write
 from spanlab.measure.measurement import Measurement, measure, without_method
+from spanlab.measure.rate_tally import rates
 from spanlab.measure.sample import (
     measurable,
     measurement_queue,
     plan_measurement,
     read_measured,
+    state_line,
 )
 from spanlab.oplog.operations import (
     AcceptSpan,
@@ -409,6 +411,7 @@ def test_a_certificate_says_what_it_is_bound_to_and_when_it_is_stale(
         ({"annotator": "judge", "design": "stratified"}, "--by lang"),
         ({"annotator": "judge", "reviewers": ["judge"]}, "cannot review itself"),
         ({"annotator": "nobody"}, "no annotator 'nobody'"),
+        ({"annotator": "judge", "by": "meta.zz"}, "no item of 'd' has meta.zz; available: lang"),
     ],
 )
 def test_a_plan_that_cannot_be_is_refused(
@@ -417,6 +420,32 @@ def test_a_plan_that_cannot_be_is_refused(
     store.import_records("d", items(3, lambda _: True))
     with pytest.raises(Exception, match=message):
         plan_measurement(store, "d", MeasurementPlan.model_validate(asked))
+
+
+@pytest.mark.parametrize(
+    ("design", "where"),
+    [
+        ("length", "Reviews went to long answers more often than to short ones"),
+        ("uncertainty", "Reviews went to where the detector is unsure"),
+    ],
+)
+def test_a_mean_of_a_part_that_was_not_drawn_evenly_is_no_rate(
+    store: Store, design: str, where: str
+) -> None:
+    filled(store, "d", lambda at: at % 4 == 0, 100, 50, by="meta.model", design=design)
+    assert rates(store, "d", "lang").remarks[0].startswith(where)
+    queue = measurement_queue(store, "d")
+    store.save_annotations("d", [(name, said("anna", int(name[1:]) % 4 == 0)) for name in queue])
+    assert not any("mean" in remark for remark in rates(store, "d", "lang").remarks)
+
+
+def test_a_margin_is_not_reached_where_nothing_is_left_to_review() -> None:
+    plan = MeasurementPlan(annotator="judge", half_width=0.03)
+    wide = MeanInterval(mean=0.16, low=0.024, high=0.591)
+    assert state_line(plan, wide, wide, 0) == (
+        "Rate of these items: 16.0 % (95 % CI 2.4 to 59.1); all are reviewed, and ± 3 points is "
+        "not reached."
+    )
 
 
 def test_everything_reviewed_is_no_point_for_answers_like_these(
