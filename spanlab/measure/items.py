@@ -18,6 +18,7 @@ from spanlab.schema import (
     Relations,
     Status,
     answer_hash,
+    placed_in,
 )
 from spanlab.text.labels import hard_of
 
@@ -27,7 +28,8 @@ class MeasuredItem(NamedTuple):
 
     ``y`` of ``x`` is what people say, None where nobody has finished it; ``reviews`` are what each
     of them says, ``decided_by`` all who finished or skipped it. ``seen`` says that the detector
-    learnt from this answer.
+    learnt from this answer. ``verdict`` is what is said of the whole answer where nobody says which
+    characters are hallucinated: True if somebody calls it so; None for other answers and units.
     """
 
     item_id: str
@@ -44,6 +46,7 @@ class MeasuredItem(NamedTuple):
     decided_by: frozenset[str] = frozenset()
     seen: bool = False
     relations: Relations = Relations()
+    verdict: bool | None = None
 
 
 def measure_item(
@@ -71,10 +74,12 @@ def measure_item(
     finished = [person for person in people if person.status is Status.DONE]
     if plan.unit == "claims":
         finished = [person for person in finished if person.claims]
-    if plan.unit == "characters":
-        finished = [person for person in finished if not person.is_verdict_only]
-    truths = [_unit(annotation, plan.unit, len(record.item.answer)) for annotation in finished]
-    reviews = [(a.annotator, y) for a, (y, _) in zip(finished, truths, strict=True)]
+    placed = placed_in(finished) if plan.unit == "characters" else finished
+    verdict = any(a.hallucinated for a in finished) if finished and not placed else None
+    truths = [_unit(annotation, plan.unit, len(record.item.answer)) for annotation in placed]
+    reviews = [(a.annotator, y) for a, (y, _) in zip(placed, truths, strict=True)]
+    if verdict is False:
+        reviews = [(a.annotator, 0.0) for a in finished]
     marked, size = _unit(detector, plan.unit, len(record.item.answer))
     prob = detector.hallucination_prob or 0.0
     expected = {
@@ -101,8 +106,25 @@ def measure_item(
             if is_reviewer(annotation, plan) and annotation.status is not Status.NOT_ANNOTATED
         ),
         relations=relations,
+        verdict=verdict,
         seen=bool(learnt) and answer_hash(item) in learnt,
     )
+
+
+def settled(items: Sequence[MeasuredItem], *, are_placed: bool) -> list[MeasuredItem]:
+    """Return items of which those that are called right are reviewed, and have no mark.
+
+    Args:
+        items: what was measured.
+        are_placed: whether no answer is called hallucinated without a place. Else people judge
+            whole answers, so that marks without those would be too few, and nothing is changed.
+    """
+    return [
+        item._replace(y=0.0, x=item.size, skipped=False)
+        if are_placed and item.verdict is False
+        else item
+        for item in items
+    ]
 
 
 def words_that_count(record: Record, plan: MeasurementPlan) -> list[Annotation]:

@@ -40,6 +40,7 @@ from spanlab.schema import (
     Relations,
     Status,
     clusters,
+    placed_in,
 )
 from spanlab.scoring.comparison import MeanDifference, holm, paired
 from spanlab.scoring.intervals import count_rate
@@ -68,7 +69,10 @@ _REPORT_EVERY: Final = 100
 
 
 class _ItemRates(NamedTuple):
-    """The rates of one item, as means over its annotators: None where none of them marks places."""
+    """The rates of one item, as means over its annotators: None where none of them marks places.
+
+    ``is_called_right`` says that each called it right as a whole, and marked nothing.
+    """
 
     question: tuple[str, str]
     relations: Relations
@@ -78,6 +82,7 @@ class _ItemRates(NamedTuple):
     spans: float | None
     claims: float | None
     labels: Mapping[str, float]
+    is_called_right: bool
     citations: CitationShares | None = None
 
 
@@ -203,6 +208,7 @@ class RateTally:
         self._counted: set[str] = set()
         self._unlabelled = 0
         self._unplaced = 0
+        self._are_wrong_unplaced = False
 
     @property
     def values(self) -> set[str]:
@@ -216,7 +222,9 @@ class RateTally:
             self._unlabelled += 1
             return
         self._counted.update(annotation.annotator for annotation in annotations)
-        self._unplaced += all(annotation.is_verdict_only for annotation in annotations)
+        alone = [annotation for annotation in annotations if annotation.is_verdict_only]
+        self._unplaced += len(alone) == len(annotations)
+        self._are_wrong_unplaced |= any(annotation.hallucinated for annotation in alone)
         for value, part in self._values(record):
             item_rates = _mean_rates(part, self._annotators, self._related(record))
             if item_rates is not None and self._field != LABEL:
@@ -227,6 +235,7 @@ class RateTally:
 
     def result(self) -> RateReport:
         """Return the rates of all records that were added."""
+        self._settle()
         groups = [_group(value, counted) for value, counted in self._groups.items()]
         groups.sort(
             key=lambda group: ((group.rates.characters or group.rates.answers).mean, group.value)
@@ -260,8 +269,24 @@ class RateTally:
 
     def all_items(self) -> RateGroup | None:
         """Return the rates of all items that were added, by any field but labels; None for none."""
+        self._settle()
         items = [item for group in self._groups.values() for item in group]
         return _group("all", items) if items else None
+
+    def _settle(self) -> None:
+        """Have answers that are called right count as without marks, if marks have places.
+
+        Where answers are called hallucinated without a place, people judge whole answers: then the
+        others have no places either, and rates of what is left would be too low.
+        """
+        if self._are_wrong_unplaced:
+            return
+        self._unplaced = 0
+        for items in self._groups.values():
+            items[:] = [
+                item._replace(characters=0.0, spans=0.0) if item.is_called_right else item
+                for item in items
+            ]
 
     def _is_machine(self, name: str) -> bool:
         """Say whether a detector marked; a vote is of detectors where there are no people."""
@@ -322,7 +347,8 @@ def _mean_rates(record: Record, names: Sequence[str], relations: Relations) -> _
     if not finished:
         return None
     length = max(len(item.answer), 1)
-    marked = [hard_of(annotation) for annotation in finished if not annotation.is_verdict_only]
+    placed = placed_in(finished)
+    marked = [hard_of(annotation) for annotation in placed]
     sizes = [sum(end - start for start, end in extents) / length for extents in marked]
     claims = [_claims(annotation) for annotation in finished if annotation.claims]
     labels = Counter(label for annotation in finished for label in sorted(_labels(annotation)))
@@ -335,6 +361,7 @@ def _mean_rates(record: Record, names: Sequence[str], relations: Relations) -> _
         spans=fmean(map(len, marked)) if marked else None,
         claims=fmean(claims) if claims else None,
         labels={label: count / len(finished) for label, count in labels.items()},
+        is_called_right=not placed and not any(a.hallucinated for a in finished),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.base.errors import UsageError
-from spanlab.measure.items import MeasuredItem, measure_item, spread_of_people
+from spanlab.measure.items import MeasuredItem, measure_item, settled, spread_of_people
 from spanlab.measure.powered import Population, RateEstimate, ReviewedSample, estimate_rate
 from spanlab.measure.rates import NOTHING_THERE, fields_of, relations_by, values_of
 from spanlab.measure.sampling import (
@@ -81,6 +81,7 @@ class MeasuredItems:
                 self.left_out += 1
             else:
                 items.append(item)
+        items = settled(items, are_placed=not any(item.verdict for item in items))
         even = plan.is_even
         # With uneven odds, sharing one random number would make the two draws dependent.
         keys = Counter((item.key, item.group if even else "") for item in items)
@@ -164,10 +165,9 @@ class MeasuredItems:
         """Replace an item of the sample after its annotations have changed."""
         for at, item in enumerate(self.items):
             if item.item_id == record.item.id:
-                self.items[at] = (
-                    measure_item(record, self.plan, item.group, self._learnt, item.relations)
-                    or item
-                )
+                new = measure_item(record, self.plan, item.group, self._learnt, item.relations)
+                are_placed = not any(each.verdict for each in self.items)
+                (self.items[at],) = settled([new or item], are_placed=are_placed)
         for name in ("columns", "reviewed"):
             self.__dict__.pop(name, None)
 

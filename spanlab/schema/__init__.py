@@ -106,6 +106,7 @@ from spanlab.schema.record import (
     Span,
     Stance,
     Status,
+    placed_in,
 )
 from spanlab.schema.shared_process import NodesInMemory, NodeSource, SharedProcess, StoredProcess
 from spanlab.schema.trace import (
@@ -233,6 +234,7 @@ __all__ = [
     "joined",
     "merged",
     "passage_id",
+    "placed_in",
     "process_of",
     "related",
     "relations_in",

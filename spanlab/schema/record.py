@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
@@ -344,8 +344,22 @@ class Record(FrozenModel):
 
     @property
     def placed(self) -> tuple[Annotation, ...]:
-        """The finished annotations that mark places, or say that there are none to mark."""
-        return tuple(a for a in self.finished if not a.is_verdict_only)
+        """The finished annotations that say what is hallucinated in it: see ``placed_in``."""
+        return placed_in(self.finished)
+
+
+def placed_in(annotations: Sequence[Annotation]) -> tuple[Annotation, ...]:
+    """Return those annotations of an item that say which of its characters are hallucinated.
+
+    Who calls the answer right as a whole says so beside another of the kind who marks places: else
+    they may not be asked for places. Who calls it hallucinated does not say where.
+    """
+    asked = {one.kind for one in annotations if not one.is_verdict_only}
+    return tuple(
+        one
+        for one in annotations
+        if not one.is_verdict_only or (one.kind in asked and not one.hallucinated)
+    )
 
 
 def _check_fit(item: Item, annotations: tuple[Annotation, ...]) -> None:

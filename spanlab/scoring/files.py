@@ -358,8 +358,23 @@ def evaluate(
 
 
 def placed_pairs(pairs: LabelPairs) -> LabelPairs:
-    """Return the pairs in which both sides mark places, or say that there are none to mark."""
-    return [pair for pair in pairs if all(labels.verdict.is_placed for labels in pair)]
+    """Return the pairs in which both sides mark places, or say that there are none to mark.
+
+    An answer that is called right has none, unless its side calls others hallucinated without a
+    place: then it judges whole answers.
+    """
+    has_places = [
+        not any(labels.verdict.hallucinated and not labels.verdict.is_placed for labels in side)
+        for side in zip(*pairs, strict=True)
+    ]
+    return [
+        pair
+        for pair in pairs
+        if all(
+            labels.verdict.is_placed or all_are
+            for labels, all_are in zip(pair, has_places, strict=True)
+        )
+    ]
 
 
 def verdict_pairs(pairs: LabelPairs) -> dict[str, list[tuple[AnswerVerdict, AnswerVerdict]]]:

@@ -28,6 +28,7 @@ from spanlab.schema import (
     Responses,
     Span,
     Status,
+    placed_in,
     relations_in,
 )
 from spanlab.text.extents import Extent, coverage, iou, merge, mushroom_extents
@@ -84,9 +85,9 @@ def vote(
         )
     names = tuple(voter.annotator for voter in voters)
     votes = [1] * len(voters) if weights is None else _whole(names, weights)
-    placed = [at for at, voter in enumerate(voters) if not voter.is_verdict_only]
-    marked = _marked(item, [voters[at] for at in placed], cleanup)
-    votes_on_marks = [votes[at] for at in placed]
+    placed = placed_in(voters)
+    marked = _marked(item, placed, cleanup)
+    votes_on_marks = [n for voter, n in zip(voters, votes, strict=True) if voter in placed]
     total = sum(votes_on_marks)
     shares = coverage(marked, votes_on_marks) if total else []
     spans = tuple(
@@ -127,7 +128,7 @@ def _responses(voters: list[Annotation], votes: list[int]) -> Responses:
     return chosen
 
 
-def _marked(item: Item, voters: list[Annotation], cleanup: Cleanup) -> list[list[Extent]]:
+def _marked(item: Item, voters: Sequence[Annotation], cleanup: Cleanup) -> list[list[Extent]]:
     if cleanup == "none":
         return [hard_of(voter) for voter in voters]
     if cleanup == "mushroom":
