@@ -82,19 +82,21 @@ def test_items_that_were_skipped_or_failed_do_not_lack_a_prediction(
         (Annotation(**said, status=Status.SKIPPED),),
         (Annotation(**said, status=Status.FAILED, note="no reply"),),
         (),
+        # What nobody has predicted is missing, also where its gold labels are no finished ones.
+        (Annotation(annotator="gold", kind=AnnotatorKind.GOLD, status=Status.SKIPPED),),
     ]
     records = [
         Record(item=Item(id=name, answer="abcdef"), annotations=annotations)
-        for name, annotations in zip("abcd", states, strict=True)
+        for name, annotations in zip("abcdf", states, strict=True)
     ]
     pred = tmp_path / "pred.jsonl"
     pred.write_bytes(b"".join(map(dumps, records)))
-    golds = lines(tmp_path / "gold.jsonl", *(gold(name) for name in "abcde"))
+    golds = lines(tmp_path / "gold.jsonl", *(gold(name) for name in "abcdef"))
     scored = score_files([pred], [golds], annotator=annotator)
     assert scored.unfinished == ("b", "c")
-    assert scored.missing == ("d", "e")
+    assert scored.missing == ("d", "e", "f")
     told = scored.tables()[0].remarks
-    assert "2 gold items without a prediction: not scored: d, e" in told
+    assert "3 gold items without a prediction: not scored: d, e, f" in told
     assert (
         "2 gold items whose prediction was set aside, skipped or failed: not scored: b, c" in told
     )

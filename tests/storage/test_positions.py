@@ -9,6 +9,7 @@ import pytest
 from spanlab.base.errors import NotFoundError
 from spanlab.schema import Annotation, QueueQuery, Record, Status
 from spanlab.storage import Store
+from spanlab.storage.sight import Sight
 from spanlab.worklists import paging
 
 
@@ -50,3 +51,19 @@ def test_items_are_found_by_id(store: Store, record: Callable[..., Record]) -> N
     assert store.positions_of("d", ["c", "a"]) == [2, 0]
     with pytest.raises(NotFoundError, match="no item 'z'"):
         store.positions_of("d", ["a", "z"])
+
+
+def test_a_reader_of_one_snapshot_finds_each_item_of_each_dataset_as_each_may_see_it(
+    store: Store, record: Callable[..., Record]
+) -> None:
+    """Where an item is, is looked up once in a snapshot."""
+    store.import_records("d", [record("a"), record("b")])
+    store.import_records("e", [record("b"), record("a")])
+    unlisted = store.seen_with("d", Sight("Ada", listed=True))  # of whom there is no list
+    with store.database.snapshot():
+        for dataset in ("d", "e"):
+            for item in ("a", "b"):
+                assert store.record(dataset, item).item.id == item
+        with pytest.raises(NotFoundError, match="no item 'a'"):
+            unlisted.record("d", "a")
+        assert store.record("d", "a").item.id == "a"

@@ -16,6 +16,7 @@ from spanlab.schema import (
     Annotation,
     AnnotatorKind,
     AnnotatorSummary,
+    AssignedShare,
     DatasetSettings,
     DatasetSummary,
     Item,
@@ -97,6 +98,10 @@ def test_a_query_selects_and_orders_by_what_the_reviewer_sees() -> None:
         "one",
     )
     assert EVERYTHING.query(asked) == asked
+    of_a_share = replace(asked, share=AssignedShare(0, 2, 1))
+    listed = replace(ADA, listed=True).query(of_a_share)
+    assert (listed.listed, listed.share) == (True, None)  # of a list everything is theirs
+    assert ADA.query(of_a_share).share == of_a_share.share
 
 
 @pytest.mark.parametrize("names_shown", [False, True])
