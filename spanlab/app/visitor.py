@@ -200,6 +200,17 @@ def log_out() -> None:
         st.link_button("Log out", f"{INVITATION}?leave=1", icon=":material/logout:")
 
 
+def _signed(store: Store, secret: str, link: str) -> str:
+    return f"{secret}.{store.access.signature(f'{secret} {link}')}"
+
+
+def _inviter(open_store: Callable[[], Store], invitation: AccessToken | None) -> str:
+    """Return the name of who has made an invitation; empty if nobody can be named."""
+    made_by = invitation and open_store().access.actor(invitation.made_by)
+    name = host_name(made_by) if made_by else ""
+    return "" if name == SOMEBODY else name
+
+
 def routes(open_store: Callable[[], Store]) -> list[Route]:
     """Return the routes that answer the links of invitations.
 
@@ -210,8 +221,10 @@ def routes(open_store: Callable[[], Store]) -> list[Route]:
         open_store: returns the annotation database, as its owner has it.
     """
 
-    def sign(secret: str, link: str) -> str:
-        return f"{secret}.{open_store().access.signature(f'{secret} {link}')}"
+    async def knows(cookie: str) -> bool:
+        return bool(cookie) and await run_in_threadpool(
+            lambda: open_store().access.bearer(cookie, "invitation") is not None
+        )
 
     async def open_link(request: Request) -> Response:
         if request.query_params.get("leave"):
@@ -219,29 +232,16 @@ def routes(open_store: Callable[[], Store]) -> list[Route]:
         link = request.query_params.get("to", "")[:_LONGEST]
         worker = request.query_params.get("worker", "")[:_LONGEST]
         invitation = await run_in_threadpool(lambda: open_store().access.invitation(link))
-        if invitation is None and await knows(request):
+        if invitation is None and await knows(request.cookies.get(COOKIE, "")):
             return RedirectResponse("/", 303, {"Cache-Control": "no-store"})
-        host = await run_in_threadpool(inviter, invitation)
+        host = await run_in_threadpool(_inviter, open_store, invitation)
         page = invitation_page(invitation, link, worker, host)
         response = HTMLResponse(page, 404 if invitation is None else 200, HEADERS)
         if invitation is not None:  # what this browser is to be known by once it goes on
             secret = token_urlsafe(32)
-            signed = await run_in_threadpool(lambda: sign(secret, link))
+            signed = await run_in_threadpool(lambda: _signed(open_store(), secret, link))
             response.set_cookie(_BROWSER, signed, max_age=3600, httponly=True, samesite="lax")
         return response
-
-    def inviter(invitation: AccessToken | None) -> str:
-        made_by = invitation and open_store().access.actor(invitation.made_by)
-        name = host_name(made_by) if made_by else ""
-        return "" if name == SOMEBODY else name
-
-    async def knows(request: Request) -> bool:
-        cookie = request.cookies.get(COOKIE)
-        if not cookie:
-            return False
-        return await run_in_threadpool(
-            lambda: open_store().access.bearer(cookie, "invitation") is not None
-        )
 
     async def accept_invitation(request: Request) -> Response:
         form = await request.form(max_files=0, max_fields=4)
@@ -256,7 +256,7 @@ def routes(open_store: Callable[[], Store]) -> list[Route]:
         secret = browser.partition(".")[0]
 
         def accept() -> str | None:  # of a cookie that somebody else has set nothing is made
-            is_ours = compare_digest(sign(secret, link).encode(), browser.encode())
+            is_ours = compare_digest(_signed(open_store(), secret, link).encode(), browser.encode())
             return open_store().access.accept(link, worker or None, browser if is_ours else None)
 
         token = await run_in_threadpool(accept)

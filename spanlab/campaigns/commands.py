@@ -21,6 +21,7 @@ from spanlab.people.entrance import (
 from spanlab.people.entrance import let_in as let_person_in
 from spanlab.people.overview import oversee, people_table, remind_table
 from spanlab.schema import BlindRule
+from spanlab.storage import Store
 from spanlab.storage.datasets import open_store
 from spanlab.worklists import plans
 
@@ -87,11 +88,7 @@ def campaign(
             changed = store.change_settings(dataset, lambda now: now.with_blind_rule(blind))
             console.say(blind_in_words(changed))
         if take_back is not None:
-            announcement = describe_leaving(store, dataset, take_back)
-            if not yes:
-                raise UsageError(f"{announcement} Add --yes to do it.")
-            console.say(announcement)
-            plans.take_back(store, dataset, take_back)
+            _take_back(store, dataset, take_back, confirmed=yes)
         if give_back is not None:
             console.say(describe_return(store, dataset, give_back))
             plans.give_back(store, dataset, give_back)
@@ -106,3 +103,11 @@ def campaign(
         typer.echo(as_csv(people_table(oversight)), nl=False)
     else:
         console.write_result(oversight, json=as_json)
+
+
+def _take_back(store: Store, dataset: str, person: str, *, confirmed: bool) -> None:
+    announcement = describe_leaving(store, dataset, person)
+    if not confirmed:
+        raise UsageError(f"{announcement} Add --yes to do it.")
+    console.say(announcement)
+    plans.take_back(store, dataset, person)

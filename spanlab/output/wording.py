@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from spanlab.output.figures import counted, money, percent
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from spanlab.schema import Annotation, DatasetSettings, Responses
     from spanlab.schema.progress import PersonProgress
     from spanlab.schema.usage import Usage
@@ -80,15 +82,19 @@ def usage_in_words(usage: Usage) -> str:
     if usage.uncounted:
         parts.append(f"counted here for {counted(usage.uncounted, 'call')} without usage")
     parts.append("cost unknown: no price is set" if usage.cost is None else cost_in_words(usage))
+    return " · ".join((*parts, *_yield_in_words(usage)))
+
+
+def _yield_in_words(usage: Usage) -> Iterator[str]:
+    """Yield what the calls were for: claims, texts that were read, quotes that were not found."""
     if usage.claims:
-        parts.append(counted(usage.claims, "claim"))
+        yield counted(usage.claims, "claim")
         if usage.cost:
-            parts.append(f"{money(usage.cost / usage.claims)} a claim")
+            yield f"{money(usage.cost / usage.claims)} a claim"
     if usage.texts:
-        parts.append(f"{percent(usage.texts_read / usage.texts)} of the texts before them read")
+        yield f"{percent(usage.texts_read / usage.texts)} of the texts before them read"
     if usage.quotes_lost:
-        parts.append(f"{usage.quotes_lost:,} of {usage.quotes:,} quotes not found in their answer")
-    return " · ".join(parts)
+        yield f"{usage.quotes_lost:,} of {usage.quotes:,} quotes not found in their answer"
 
 
 def cost_in_words(usage: Usage) -> str:

@@ -289,10 +289,7 @@ class Annotation(FrozenModel):
         for index, interval in enumerate(self.hard or ()):
             _check_end(interval.end, item, f"hard.{index}")
         for index, step in enumerate(self.trace):
-            for place in getattr(step, "places", ()):
-                _check_end(place.end, item, f"trace.{index}")
-            for quote in step.quoted().values() if isinstance(step, TraceStep) else ():
-                _check_read(quote, item, f"trace.{index}")
+            _check_step(step, item, f"trace.{index}")
 
 
 class Record(FrozenModel):
@@ -374,6 +371,13 @@ def _check_fit(item: Item, annotations: tuple[Annotation, ...]) -> None:
 def _check_end(end: int, item: Item, field: str) -> None:
     if end > len(item.answer):
         raise ValueError(f"{field}: end {end} is past the answer's {len(item.answer)} characters")
+
+
+def _check_step(step: Step, item: Item, field: str) -> None:
+    for place in getattr(step, "places", ()):
+        _check_end(place.end, item, field)
+    for quote in step.quoted().values() if isinstance(step, TraceStep) else ():
+        _check_read(quote, item, field)
 
 
 def _check_read(quote: PassageQuote, item: Item, field: str) -> None:

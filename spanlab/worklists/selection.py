@@ -374,18 +374,7 @@ class Selection:
     def _filters(self, start: int, stop: int) -> Iterator[Condition]:
         """Yield the other conditions, for an item at one of these positions."""
         query, settings = self.query, settings_of(self.connection, self.dataset.name)
-        if query.status not in {None, Status.NOT_ANNOTATED}:
-            yield _own.c.status == query.status
-        if query.detector_status is not None:
-            none = Status.NOT_ANNOTATED.value
-            yield func.coalesce(_detector.c.status, none) == query.detector_status.value
-        if query.min_prob is not None or query.max_prob is not None:
-            high = 1.0 if query.max_prob is None else query.max_prob
-            yield self._max_prob.between(query.min_prob or 0.0, high)
-        if query.lang is not None:
-            yield queue_values.c.lang == query.lang
-        if query.min_disagreement is not None:
-            yield self._disagreement >= query.min_disagreement
+        yield from self._value_filters()
         if planned := [*self._plan_conditions(settings)]:
             stays = query.listed and query.min_annotators is None  # what the reviewer has decided
             decided = _own.c.status.in_([Status.DONE.value, Status.SKIPPED.value])
@@ -405,6 +394,22 @@ class Selection:
             search.row_number(self.dataset.id, literal(at, BigInteger)) for at in (start, stop)
         )
         yield from self._searched((first, last), hides_ids=hides_ids)
+
+    def _value_filters(self) -> Iterator[Condition]:
+        """Yield the conditions on what is kept of an item: its states, figures and language."""
+        query = self.query
+        if query.status not in {None, Status.NOT_ANNOTATED}:
+            yield _own.c.status == query.status
+        if query.detector_status is not None:
+            none = Status.NOT_ANNOTATED.value
+            yield func.coalesce(_detector.c.status, none) == query.detector_status.value
+        if query.min_prob is not None or query.max_prob is not None:
+            high = 1.0 if query.max_prob is None else query.max_prob
+            yield self._max_prob.between(query.min_prob or 0.0, high)
+        if query.lang is not None:
+            yield queue_values.c.lang == query.lang
+        if query.min_disagreement is not None:
+            yield self._disagreement >= query.min_disagreement
 
     def _plan_conditions(self, settings: DatasetSettings) -> Iterator[Condition]:
         query, people = self.query, n_finished(self.connection, self.dataset, queue_values)

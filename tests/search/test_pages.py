@@ -123,7 +123,7 @@ def test_robots_are_obeyed(model_server: ModelServer) -> None:
         pytest.param(html("x" * (5 * 2**20 + 1)), "more than 5 MiB", id="large"),
         pytest.param(
             ScriptedReply(
-                body=gzip.compress(bytes(50 * 2**20)),
+                body=gzip.compress(bytes(6 * 2**20)),
                 headers=HTML | {"Content-Encoding": "gzip"},
             ),
             "more than 5 MiB",

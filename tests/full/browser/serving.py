@@ -213,6 +213,8 @@ def patient(page: Page) -> Page:
     SPANLAB_SLOWDOWN=6 makes its scripts six times slower, to find tests that need a fast machine.
     """
     page.set_default_timeout(PATIENCE)
+    # Asking at each frame, as is the default, has the page draw sixty of them a second.
+    page.wait_for_function = partial(page.wait_for_function, polling=50)  # type: ignore[method-assign]
     slowdown = float(os.environ.get("SPANLAB_SLOWDOWN", "1"))
     if slowdown > 1:
         session = page.context.new_cdp_session(page)

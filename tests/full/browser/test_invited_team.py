@@ -11,7 +11,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
-from driving import focus_rests, idle, words_item
+from driving import focus_rests, go, idle, words_item
 from playwright.sync_api import (
     Browser,
     BrowserContext,
@@ -90,7 +90,7 @@ def _page(server: Server, name: str) -> str:
 
 def _invite(lead: Page, server: Server) -> dict[str, str]:
     """Make a link for each on the page Campaign, and return them by name."""
-    lead.goto(_page(server, "campaign"))
+    go(lead, _page(server, "campaign"))
     lead.get_by_text("Invite people").click()
     lead.get_by_role("textbox", name="Names, one a line").fill("\n".join(TEAM))
     lead.get_by_role("textbox", name="Completion code").fill("DONE-42")
@@ -257,7 +257,7 @@ def _check_files(server: Server, url: str, lead: Page, nora: Page) -> None:
 
 def _measure(server: Server, lead: Page, nora: Page) -> None:
     """Plan a measurement and read what it has come to, which an annotator is not told."""
-    lead.goto(_page(server, "measure"))
+    go(lead, _page(server, "measure"))
     lead.get_by_role("button", name="Plan this measurement").click()
     lead.get_by_role("heading", name=re.compile("^Too few reviews to say how many")).wait_for()
     lead.get_by_text(re.compile(rf"\d of {ITEMS} items reviewed")).wait_for()
@@ -270,7 +270,7 @@ def _measure(server: Server, lead: Page, nora: Page) -> None:
 
 def _read_report(server: Server, lead: Page) -> None:
     """See the report in its frame: how often, which model, who reviewed."""
-    lead.goto(_page(server, "export"))
+    go(lead, _page(server, "export"))
     lead.locator(".st-key-export-kind").get_by_text("HTML report", exact=True).click()
     report = lead.frame_locator("iframe[title='The report on ours']")
     expect(report.locator(".headline")).to_contain_text("Too few reviews", timeout=PATIENCE)
@@ -357,7 +357,6 @@ def _adjudicated(server: Server) -> bool:
 
 def _export(server: Server, lead: Page, nora: Page) -> None:
     """See that the file has what each person and the lead said of each item."""
-    lead.goto(_page(server, "export"))
     lead.get_by_role("button", name="Create file").click()
     with lead.expect_download(timeout=PATIENCE) as downloaded:
         lead.get_by_role("button", name=re.compile("Download")).first.click()

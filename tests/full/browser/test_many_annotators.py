@@ -10,7 +10,7 @@ from crowd import crowd
 from driving import HeldLine, box_of, go, idle
 from playwright.sync_api import Page, expect
 from serving import PATIENCE as WAIT
-from serving import Server, arrive
+from serving import Server, arrive, leave
 
 from spanlab.storage import Store
 
@@ -28,6 +28,14 @@ def many(server: Server) -> str:
         for copy in range(6):  # as many cards as a page of datasets has
             store.import_records(f"{DATASET}-{copy}", crowd(95, 1, whole=1))
     return DATASET
+
+
+@pytest.fixture(scope="module")
+def some(server: Server) -> str:
+    """So many that there is a search for them, and a table of pairs that is soon drawn."""
+    with Store.open(server.settings) as store:
+        store.import_records("crowd-of-30", crowd(30, 8, per_item=6, whole=1))
+    return "crowd-of-30"
 
 
 @pytest.fixture
@@ -78,7 +86,7 @@ def test_no_page_is_higher_than_three_windows(
 
 
 def test_a_chart_is_downloaded_and_annotators_are_chosen_by_keyboard(
-    visit: Callable[..., Page], many: str
+    visit: Callable[..., Page], many: str, some: str
 ) -> None:
     page = visit("compare", dataset=many, view="Scores")
     with page.expect_download() as figures:
@@ -89,11 +97,11 @@ def test_a_chart_is_downloaded_and_annotators_are_chosen_by_keyboard(
     with page.expect_download() as picture:
         page.get_by_role("button", name="Download as PNG: IoU").click()
     assert picture.value.path().read_bytes().startswith(b"\x89PNG")
-    page.get_by_role("tab", name="Agreement").click()
-    idle(page)
+    leave(page)
+    visit("compare", dataset=some, view="Agreement")
     corner = page.locator(".pairs thead th")
-    expect(corner).to_have_count(99, timeout=WAIT)
-    chooser = page.get_by_role("button", name="Annotators: all 99")
+    expect(corner).to_have_count(34, timeout=WAIT)
+    chooser = page.get_by_role("button", name="Annotators: all 34")
     chooser.focus()
     page.keyboard.press("Enter")
     none = page.locator('[class*="person-None"] button')
@@ -109,26 +117,26 @@ def test_a_chart_is_downloaded_and_annotators_are_chosen_by_keyboard(
     someone.focus()
     page.keyboard.press("Space")
     expect(corner).to_have_count(5, timeout=WAIT)
-    expect(page.get_by_role("button", name="Annotators: 5 of 99")).to_be_visible()
+    expect(page.get_by_role("button", name="Annotators: 5 of 34")).to_be_visible()
 
 
 def test_none_of_two_groups_in_quick_succession_leaves_both_out(
-    visit: Callable[..., Page], page: Page, many: str
+    visit: Callable[..., Page], page: Page, some: str
 ) -> None:
     page.goto("about:blank")  # the line is held from the next loading on
     line = HeldLine(page)
-    visit("compare", dataset=many, view="Agreement")
-    page.get_by_role("button", name="Annotators: all 99").click()
+    visit("compare", dataset=some, view="Agreement")
+    page.get_by_role("button", name="Annotators: all 34").click()
     people, detectors = (page.locator(f'[class*="{kind}-None"] button') for kind in GROUPS)
     expect(detectors).to_be_visible(timeout=WAIT)
     line.hold()
     people.click()
-    line.wait_for(b"4 of 99")  # the server has drawn it, the browser has not
+    line.wait_for(b"4 of 34")  # the server has drawn it, the browser has not
     detectors.click()
     line.release()
-    expect(page.get_by_role("button", name="Annotators: 2 of 99")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_role("button", name="Annotators: 2 of 34")).to_be_visible(timeout=WAIT)
     idle(page)
-    expect(page.get_by_role("button", name="Annotators: 2 of 99")).to_be_visible()
+    expect(page.get_by_role("button", name="Annotators: 2 of 34")).to_be_visible()
 
 
 def test_export_has_its_action_on_the_first_screen_and_the_report_in_a_frame(

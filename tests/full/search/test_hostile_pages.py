@@ -12,8 +12,6 @@ from spanlab.base import processes
 from spanlab.search import page_text
 from spanlab.search.pages import WebPage
 
-ATTRIBUTES = b"<p " + b" ".join(b"a%d=b" % number for number in range(400_000)) + b">tall</p>"
-
 
 def test_pages_that_keep_a_reader_busy_fail_with_the_reason_and_all_others_are_read(
     monkeypatch: pytest.MonkeyPatch,
@@ -22,10 +20,11 @@ def test_pages_that_keep_a_reader_busy_fail_with_the_reason_and_all_others_are_r
     monkeypatch.setattr(page_text, "_SECONDS", 1.0)
     monkeypatch.setattr(processes, "_CLOCK", 60)  # on a busy machine a second of it takes a while
     more = min(4, os.cpu_count() or 1) + 1
+    attributes = b" ".join(b"a%d=b" % number for number in range(400_000))
 
     async def reading() -> list[WebPage | BaseException]:
         async with (
-            serving(body(ATTRIBUTES)) as (busy, url, _),
+            serving(body(b"<p " + attributes + b">tall</p>")) as (busy, url, _),
             serving(body(TALL)) as (calm, at, _),
         ):
             hostile = [asyncio.create_task(busy.read(f"{url}{n}")) for n in range(more)]
