@@ -146,6 +146,7 @@ def test_what_was_changed_since_its_check_is_checked_again_before_it_is_kept(
     assert "changed since" in app.warning[-1].value
 
 
+@pytest.mark.system("offline")
 def test_a_link_fills_the_boxes_in_on_this_machine_alone(
     open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +155,8 @@ def test_a_link_fills_the_boxes_in_on_this_machine_alone(
     assert [box.value for box in app.text_area] == [WRONG, f"Rome is old.\n---\n{PASSAGE}"]
     assert not app.get("html"), "nothing is checked before somebody asks for it"
     assert not app.query_params
+    check(app, *(box.value for box in app.text_area))
+    assert ">1925</mark>" in shown(app)
     monkeypatch.setenv("SPANLAB_ALLOWED_HOSTS", "review.example.org")
     app = open_page("check", answer=WRONG)
     assert [box.value for box in app.text_area] == ["", ""]

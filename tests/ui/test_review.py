@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Checkbox
 
 from spanlab import doors
-from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
+from spanlab.schema import (
+    Annotation,
+    AnnotatorKind,
+    Item,
+    Question,
+    QueueQuery,
+    Record,
+    Span,
+    Status,
+)
 from spanlab.storage import Store
+from spanlab.worklists import paging
 
 OpenPage = Callable[..., AppTest]
 PAGES = ["review", "adjudicate", "detect", "optimise", "compare", "export"]
@@ -160,3 +172,87 @@ def test_what_is_assigned_is_the_queue_of_those_it_is_assigned_to(
     captions = [caption.value for caption in other.caption]
     assert "This dataset is assigned to 2 other people." in captions
     assert "needed from you" not in "".join(captions)
+
+
+def _told(app: AppTest) -> dict[str, Any]:
+    """What the page tells its editor."""
+    *_, wire = app.get("bidi_component")
+    return dict(json.loads(wire.proto.json))
+
+
+def _queue(app: AppTest, store: Store) -> list[str]:
+    """The items of the editor's queue, in its order; it begins with the first one."""
+    told = _told(app)
+    query = QueueQuery(**json.loads(told["place"]["id"])["query"])
+    ids = [row.item_id for row in paging.page(store, "mine", query).rows]
+    assert told["open"] == ids[0]
+    return ids
+
+
+def _marked(name: str, *said: tuple[str, AnnotatorKind, float], why: str = "") -> Record:
+    """An item with a mark of each, as sure as is said; people all respond the same, or not."""
+    spans = {who: (Span.of("one two", 0, 3, prob=prob),) for who, _, prob in said}
+    annotations = tuple(
+        Annotation(
+            annotator=who,
+            kind=kind,
+            spans=spans[who],
+            responses={"why": who} if why else {},
+        )
+        for who, kind, _ in said
+    )
+    return Record(item=Item(id=name, answer="one two"), annotations=annotations)
+
+
+def test_what_a_detector_is_least_sure_of_can_come_first(open_page: OpenPage, store: Store) -> None:
+    probs = {"sure": 0.95, "unsure": 0.55, "doubtful": 0.3}
+    detector = AnnotatorKind.DETECTOR
+    store.import_records("mine", [_marked(name, ("d", detector, p)) for name, p in probs.items()])
+    app = open_page("review", dataset="mine", reviewer="Ada")
+    assert _queue(app, store) == list(probs)
+    app.segmented_control(key="spanlab.review.order").set_value("Least sure first").run()
+    assert _queue(app, store) == ["unsure", "doubtful", "sure"]
+    assert "least sure first" in app.caption[0].value
+
+
+def test_items_that_one_person_has_done_wait_for_a_second(
+    open_page: OpenPage, store: Store
+) -> None:
+    person = AnnotatorKind.PERSON
+    done = {"none": (), "one": ("Grace",), "two": ("Grace", "Alan")}
+    store.import_records(
+        "mine", [_marked(name, *((who, person, 1.0) for who in who)) for name, who in done.items()]
+    )
+    app = open_page("review", dataset="mine", reviewer="Ada")
+    app.checkbox(key="spanlab.review.second").check().run()
+    assert _queue(app, store) == ["one"]
+    assert "needs a second annotator" in app.caption[0].value
+
+
+def test_items_on_which_all_agree_come_last_and_say_why_some_are_left_to_decide(
+    open_page: OpenPage, store: Store
+) -> None:
+    """Whatever detectors mark; an item on which people respond differently is not agreed on."""
+    ann, ben = (("Ann", AnnotatorKind.PERSON, 1.0), ("Ben", AnnotatorKind.PERSON, 1.0))
+    apart = _marked("apart", ann)
+    nothing = Annotation(annotator="Ben", kind=AnnotatorKind.PERSON)
+    records = [
+        _marked("against a detector", ann, ben),
+        _marked("agreed", ann, ben),
+        _marked("other responses", ann, ben, why="differently"),
+        apart.model_copy(update={"annotations": (*apart.annotations, nothing)}),
+    ]
+    other = Annotation(
+        annotator="d", kind=AnnotatorKind.DETECTOR, spans=(Span.of("one two", 4, 7),)
+    )
+    store.import_records("mine", records)
+    store.save_annotations("mine", [("against a detector", other)])
+    asked = (Question(name="why", options=("Ann", "Ben")),)
+    store.change_settings("mine", lambda now: now.model_copy(update={"questions": asked}))
+    app = open_page("adjudicate", dataset="mine", reviewer="Ada")
+    assert "Unanimous items last\\: 3" in app.caption[0].value
+    assert _queue(app, store) == ["apart", "against a detector", "agreed", "other responses"]
+    app.button[0].click().run()
+    assert "labels: **2 items**, 0 of them without any span" in app.markdown[0].value
+    left = "1 item with the same marks left to decide: their responses"
+    assert left in "".join(caption.value for caption in app.caption)

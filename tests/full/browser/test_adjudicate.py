@@ -17,7 +17,6 @@ from spanlab.schema import (
     AnnotatorKind,
     Claim,
     Item,
-    Question,
     Record,
     Span,
     Status,
@@ -111,19 +110,6 @@ def test_items_come_by_disagreement_with_a_lane_for_everybody_who_has_finished(
     bench.wait_for("agreed")
     bench.press("PageDown")  # "unfinished" has only one person's annotation
     bench.hears("That was the last item here.")
-
-
-def test_items_on_which_all_agree_come_last_whatever_detectors_mark(desk: Sit) -> None:
-    item = Item(id="against a detector", lang="en", answer=ANSWER)
-    people = (_by("Ann", "330"), _by("Ben", "330"))
-    told = Record(item=item, annotations=(suggested(item, [("lifts", 0.9)]), *people))
-    here = desk([told, *_records()], opened=False)
-    arrive(here.page, _address(here))
-    here.wait_for("split")
-    expect(here.page.get_by_text("Unanimous items last: 2")).to_be_visible()
-    for name in ("against a detector", "agreed"):
-        here.press("PageDown")
-        here.wait_for(name)
 
 
 def test_what_review_has_to_say_on_the_way_to_another_page_does_not_empty_it(desk: Sit) -> None:
@@ -241,22 +227,6 @@ def test_what_all_agree_on_is_taken_at_once_and_taken_back_as_one(desk: Sit) -> 
     assert [span.source for span in _state(here, "agreed").spans.values()] == ["Ben"]
     expect(here.page.locator(".sl-banner")).to_be_hidden()
     assert _decided(here) == [("330", "Ann", ())]
-
-
-def test_adopting_says_why_items_with_the_same_marks_are_left(desk: Sit) -> None:
-    item = Item(id="other responses", lang="en", answer=ANSWER)
-    said = tuple(
-        _by(name, "5").model_copy(update={"responses": {"why": why}})
-        for name, why in (("Ann", "old"), ("Ben", "odd"))
-    )
-    asked = (Question(name="why", options=("old", "odd")),)
-    here = desk([*_records(), Record(item=item, annotations=said)], opened=False, questions=asked)
-    arrive(here.page, _address(here))
-    here.wait_for("split")
-    here.page.get_by_role("button", name="Adopt unanimous items").click()
-    dialog = here.page.get_by_role("dialog")
-    expect(dialog).to_contain_text("labels: 1 item, 0 of them without any span")
-    expect(dialog).to_contain_text("1 item with the same marks left to decide: their responses")
 
 
 def test_what_is_decided_while_adopted_items_are_undone_leads_on(desk: Sit) -> None:

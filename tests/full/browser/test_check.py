@@ -126,15 +126,3 @@ def test_whoever_leaves_the_page_waits_for_no_model_and_finds_its_answer_later(
             answers.set()
             page.get_by_role("button", name="Keep and review").wait_for()
         assert len(model.fingerprints()) == 1
-
-
-def test_an_address_fills_the_page_in_and_checks_nothing_by_itself(
-    empty: Server, first_page: Page
-) -> None:
-    page = first_page
-    page.goto(empty.url(answer=ANSWER, passage=PASSAGE).replace("/?", "/check?"))
-    expect(page.get_by_role("textbox", name="Answer")).to_have_value(ANSWER)
-    expect(page.get_by_role("textbox", name="Passages")).to_have_value(PASSAGE)
-    expect(page.locator("mark")).to_have_count(0)
-    page.get_by_role("button", name="Check").click()
-    expect(page.locator("mark")).to_have_text("1925")

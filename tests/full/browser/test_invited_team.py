@@ -268,9 +268,8 @@ def _measure(server: Server, lead: Page, nora: Page) -> None:
     assert "Rate of these items" not in nora.content()
 
 
-def _read_report(server: Server, lead: Page) -> None:
-    """See the report in its frame: how often, which model, who reviewed."""
-    go(lead, _page(server, "export"))
+def _read_report(lead: Page) -> None:
+    """See the report in its frame on the page Export: how often, which model, who reviewed."""
     lead.locator(".st-key-export-kind").get_by_text("HTML report", exact=True).click()
     report = lead.frame_locator("iframe[title='The report on ours']")
     expect(report.locator(".headline")).to_contain_text("Too few reviews", timeout=PATIENCE)
@@ -357,6 +356,7 @@ def _adjudicated(server: Server) -> bool:
 
 def _export(server: Server, lead: Page, nora: Page) -> None:
     """See that the file has what each person and the lead said of each item."""
+    go(lead, _page(server, "export"))
     lead.get_by_role("button", name="Create file").click()
     with lead.expect_download(timeout=PATIENCE) as downloaded:
         lead.get_by_role("button", name=re.compile("Download")).first.click()
@@ -410,5 +410,5 @@ def test_a_team_is_invited_reviews_adjudicates_measures_and_exports(
 
         _adjudicate(lead, server)
         _measure(server, lead, nora)
-        _read_report(server, lead)
         _export(server, lead, nora)
+        _read_report(lead)

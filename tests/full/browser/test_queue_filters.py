@@ -11,7 +11,7 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 from playwright.sync_api import expect
 from serving import PATIENCE
 
-from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record, Span
+from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record
 from spanlab.worklists import paging
 
 pytestmark = pytest.mark.browser
@@ -109,37 +109,6 @@ def test_filters_narrow_and_order_the_queue_and_combine(desk: Sit) -> None:
     here.open_queue()
     _slide(here, "Highest span probability", 0.85, thumb=1)
     here.page.wait_for_selector("text=No item fits this filter. Widen it under Queue.")
-
-
-def test_what_a_detector_is_least_sure_of_can_come_first(desk: Sit) -> None:
-    probs = {"sure": 0.95, "unsure": 0.55, "doubtful": 0.3}
-    items = [(Item(id=name, answer=ANSWER), prob) for name, prob in probs.items()]
-    here = desk(
-        [Record(item=item, annotations=(suggested(item, [("two", p)]),)) for item, p in items]
-    )
-    here.open_queue()
-    here.page.get_by_text("Least sure first").click()
-    assert _walk(here, "unsure", order="uncertainty") == ["unsure", "doubtful", "sure"]
-    assert "least sure first" in here.page.inner_text("body")
-
-
-def test_items_that_one_person_has_done_wait_for_a_second(desk: Sit) -> None:
-    records = []
-    for name, people in (("none", ()), ("one", ("Grace",)), ("two", ("Grace", "Alan"))):
-        mark = Span.of(ANSWER, 0, 3)
-        done = [
-            Annotation(annotator=who, kind=AnnotatorKind.PERSON, spans=(mark,)) for who in people
-        ]
-        records.append(Record(item=Item(id=name, answer=ANSWER), annotations=tuple(done)))
-    here = desk(records)
-    here.open_queue()
-    here.page.get_by_text("Needs a second annotator").click()
-    here.page.wait_for_selector("text=· needs a second annotator")
-    assert _walk(here, "one", min_annotators=1) == ["one"]
-    here.press("w", "d")
-    here.settle()
-    assert here.texts("one") == ["one"]
-    assert here.store.review(here.dataset, "one", REVIEWER).record.by("Grace") is not None
 
 
 def test_a_plan_offers_what_too_few_have_done_and_the_reviewer_has_not(desk: Sit) -> None:
