@@ -235,12 +235,12 @@ def test_items_on_which_all_agree_come_last_and_say_why_some_are_left_to_decide(
     """Whatever detectors mark; an item on which people respond differently is not agreed on."""
     ann, ben = (("Ann", AnnotatorKind.PERSON, 1.0), ("Ben", AnnotatorKind.PERSON, 1.0))
     apart = _marked("apart", ann)
-    nothing = Annotation(annotator="Ben", kind=AnnotatorKind.PERSON)
+    more = Annotation(annotator="Ben", kind=AnnotatorKind.PERSON, spans=(Span.of("one two", 0, 7),))
     records = [
         _marked("against a detector", ann, ben),
         _marked("agreed", ann, ben),
         _marked("other responses", ann, ben, why="differently"),
-        apart.model_copy(update={"annotations": (*apart.annotations, nothing)}),
+        apart.model_copy(update={"annotations": (*apart.annotations, more)}),
     ]
     other = Annotation(
         annotator="d", kind=AnnotatorKind.DETECTOR, spans=(Span.of("one two", 4, 7),)
