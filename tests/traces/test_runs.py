@@ -41,8 +41,17 @@ def rag(number: int, inside: str, question: str, at: tuple[int, int], **more: An
     ]
 
 
-def asked(number: int, question: str, at: tuple[int, int], inside: str = "all") -> dict[str, Any]:
-    return call(f"llm{number}", inside, at, ("user", question), wrote=SAID[question])
+def asked(
+    number: int | str,
+    question: str,
+    at: tuple[int, int],
+    *before: tuple[str, str],
+    inside: str = "all",
+    prompt: str = "",
+) -> dict[str, Any]:
+    """A call that answers a question, asked as it is or in a prompt, behind other messages."""
+    read = (*before, ("user", prompt or question))
+    return call(f"llm{number}", inside, at, *read, wrote=SAID[question])
 
 
 def search(number: int | str, at: tuple[int, int], found: str, **more: Any) -> dict[str, Any]:
@@ -180,14 +189,7 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
                 ("user", "Take notes of B."),
                 wrote="Notes: nothing else is known.",
             ),
-            call(
-                "llm3",
-                "all",
-                (4, 5),
-                ("system", f"{NOTES}\n{OTHER_NOTES}"),
-                ("user", BUILT),
-                wrote=SAID[BUILT],
-            ),
+            asked(3, BUILT, (4, 5), ("system", f"{NOTES}\n{OTHER_NOTES}")),
         ],
         [item(BUILT)],
     ),
@@ -209,21 +211,15 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
                 asked="its year of completion",
                 found=[FOUND[BUILT]],
             ),
-            call(
-                "llm2",
-                "all",
-                (5, 6),
-                ("user", f"{FOUND[BUILT]}\n\nQuestion: {BUILT}"),
-                wrote=SAID[BUILT],
-            ),
+            asked(2, BUILT, (5, 6), prompt=f"{FOUND[BUILT]}\n\nQuestion: {BUILT}"),
         ],
         [ONE],
     ),
     "a function with a question and an answer is one run, whatever it calls": (
         [
             row("agent", asked=BUILT, answered=SAID[BUILT]),
-            asked(1, DESIGNED, (1, 2), "agent"),
-            asked(2, BUILT, (3, 4), "agent"),
+            asked(1, DESIGNED, (1, 2), inside="agent"),
+            asked(2, BUILT, (3, 4), inside="agent"),
         ],
         [item(BUILT)],
     ),
@@ -239,7 +235,7 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
                 wrote="First this, then that.",
             ),
             row("write", "graph", (3, 4)),
-            call("llm2", "write", (3, 4), ("user", BUILT), wrote=SAID[BUILT]),
+            asked(2, BUILT, (3, 4), inside="write"),
         ],
         [(BUILT, SAID[BUILT], [])],
     ),
@@ -258,13 +254,8 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
                         wrote=HYPOTHETICAL,
                     ),
                     search(n, (10 * n + 2, 10 * n + 3), FOUND[question], asked=HYPOTHETICAL),
-                    call(
-                        f"llm{n}",
-                        "all",
-                        (10 * n + 4, 10 * n + 5),
-                        ("system", f"Use: {FOUND[question]}"),
-                        ("user", question),
-                        wrote=SAID[question],
+                    asked(
+                        n, question, (10 * n + 4, 10 * n + 5), ("system", f"Use: {FOUND[question]}")
                     ),
                 )
             ],
@@ -276,13 +267,7 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
             ALL,
             call("llm1", "all", (1, 2), ("user", "Notes of A, please."), wrote=OTHER_NOTES),
             call("llm2", "all", (1, 3), ("user", "Notes of B, please."), wrote=OTHER_NOTES),
-            call(
-                "llm3",
-                "all",
-                (4, 5),
-                ("user", f"{OTHER_NOTES}\n{OTHER_NOTES}\n\nQuestion: {BUILT}"),
-                wrote=SAID[BUILT],
-            ),
+            asked(3, BUILT, (4, 5), prompt=f"{OTHER_NOTES}\n{OTHER_NOTES}\n\nQuestion: {BUILT}"),
         ],
         [item(BUILT)],
     ),
@@ -302,7 +287,7 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
                         ("user", BUILT),
                         wrote="Which year was the work completed in?",
                     ),
-                    asked(n, BUILT, (10 * n + 2, 10 * n + 3), f"row {n}"),
+                    asked(n, BUILT, (10 * n + 2, 10 * n + 3), inside=f"row {n}"),
                 )
             ],
         ],
@@ -313,14 +298,7 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
             ALL,
             row("search", "all", (0, 1), kind="RETRIEVER", found=list(LONG.values())),
             *[
-                call(
-                    f"llm{n}",
-                    "all",
-                    (2, 3 + n),
-                    ("system", f"Use: {text}"),
-                    ("user", question),
-                    wrote=SAID[question],
-                )
+                asked(n, question, (2, 3 + n), ("system", f"Use: {text}"))
                 for n, (question, text) in enumerate(LONG.items())
             ],
         ],
@@ -349,13 +327,7 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
                 ("user", BUILT),
                 wrote=f"What is wanted is this: {BUILT}",
             ),
-            call(
-                "llm1",
-                "all",
-                (3, 4),
-                ("user", f"What is wanted is this: {BUILT}"),
-                wrote=SAID[BUILT],
-            ),
+            asked(1, BUILT, (3, 4), prompt=f"What is wanted is this: {BUILT}"),
             call(
                 "rewriter2",
                 "all",
@@ -364,13 +336,7 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
                 ("user", DESIGNED),
                 wrote=f"What is wanted is this: {DESIGNED}",
             ),
-            call(
-                "llm2",
-                "all",
-                (3, 5),
-                ("user", f"What is wanted is this: {DESIGNED}"),
-                wrote=SAID[DESIGNED],
-            ),
+            asked(2, DESIGNED, (3, 5), prompt=f"What is wanted is this: {DESIGNED}"),
         ],
         [item(BUILT), item(DESIGNED)],
     ),
@@ -393,12 +359,12 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
             ),
             search(2, (7, 8), FOUND[DESIGNED], asked=CONDENSED),
             row("answer", "all", (9, 10), asked=CONDENSED, answered=SAID[DESIGNED]),
-            call(
-                "llm2",
-                "answer",
+            asked(
+                2,
+                DESIGNED,
                 (9, 10),
-                ("user", f"Context: {FOUND[DESIGNED]}\n\nQuestion: {CONDENSED}"),
-                wrote=SAID[DESIGNED],
+                inside="answer",
+                prompt=f"Context: {FOUND[DESIGNED]}\n\nQuestion: {CONDENSED}",
             ),
         ],
         [ONE, TWO],
@@ -458,14 +424,7 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
             ALL,
             search(0, (0, 1), "By I. Holt"),
             *[
-                call(
-                    f"llm{n}",
-                    "all",
-                    (2, 3 + n),
-                    ("system", "Use:\n[1] By I. Holt"),
-                    ("user", question),
-                    wrote=SAID[question],
-                )
+                asked(n, question, (2, 3 + n), ("system", "Use:\n[1] By I. Holt"))
                 for n, question in enumerate((BUILT, DESIGNED))
             ],
         ],
@@ -502,15 +461,7 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
             ALL,
             search(1, (1, 2), FOUND[BUILT], asked=BUILT),
             asked(1, BUILT, (3, 4)),
-            call(
-                "llm2",
-                "all",
-                (5, 6),
-                ("user", BUILT),
-                ("assistant", SAID[BUILT]),
-                ("user", DESIGNED),
-                wrote=SAID[DESIGNED],
-            ),
+            asked(2, DESIGNED, (5, 6), ("user", BUILT), ("assistant", SAID[BUILT])),
         ],
         [ONE, item(DESIGNED)],
     ),
@@ -518,13 +469,8 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
         [
             ALL,
             asked(1, BUILT, (1, 2)),
-            call(
-                "llm2",
-                "all",
-                (5, 6),
-                ("system", f"You are a guide.\n\nConversation so far:\n{TURN}"),
-                ("user", DESIGNED),
-                wrote=SAID[DESIGNED],
+            asked(
+                2, DESIGNED, (5, 6), ("system", f"You are a guide.\n\nConversation so far:\n{TURN}")
             ),
         ],
         [item(BUILT), item(DESIGNED)],
@@ -534,12 +480,8 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
             ALL,
             row("clear", "all", (1, 3), asked=DESIGNED, answered=CONDENSED),
             call("llm1", "clear", (1, 2), ("user", f"Clear, please: {DESIGNED}"), wrote=CONDENSED),
-            call(
-                "llm2",
-                "all",
-                (5, 6),
-                ("user", f"Context: {FOUND[DESIGNED]}\n\nQuestion: {CONDENSED}"),
-                wrote=SAID[DESIGNED],
+            asked(
+                2, DESIGNED, (5, 6), prompt=f"Context: {FOUND[DESIGNED]}\n\nQuestion: {CONDENSED}"
             ),
         ],
         [TWO],
@@ -557,13 +499,12 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
                 for n in (1, 2)
                 for span in (
                     row(f"rag{n}", "all", (2, 9), asked=BUILT, answered=SAID[BUILT]),
-                    call(
-                        f"llm{n}",
-                        f"rag{n}",
+                    asked(
+                        n,
+                        BUILT,
                         (3, 8),
                         ("system", f"Use: {FOUND[BUILT].upper()}"),
-                        ("user", BUILT),
-                        wrote=SAID[BUILT],
+                        inside=f"rag{n}",
                     ),
                 )
             ],
@@ -574,13 +515,11 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
         [
             ALL,
             asked(1, BUILT, (1, 2)),
-            call(
-                "llm2",
-                "all",
+            asked(
+                2,
+                DESIGNED,
                 (5, 6),
                 ("system", f"Memories:\n- The user asked: {BUILT} I said: {SAID[BUILT]}"),
-                ("user", DESIGNED),
-                wrote=SAID[DESIGNED],
             ),
         ],
         [item(BUILT), item(DESIGNED)],
@@ -615,14 +554,7 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
                 ("user", f"Progressively summarize the lines of conversation.\n{TURN}"),
                 wrote=MEMORY,
             ),
-            call(
-                "llm2",
-                "all",
-                (5, 6),
-                ("system", f"Summary of the conversation: {MEMORY}"),
-                ("user", DESIGNED),
-                wrote=SAID[DESIGNED],
-            ),
+            asked(2, DESIGNED, (5, 6), ("system", f"Summary of the conversation: {MEMORY}")),
         ],
         [item(BUILT), item(DESIGNED)],
     ),
@@ -729,13 +661,12 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
                 for n, question in enumerate(SAID)
                 for span in (
                     search(n, (10 * n, 10 * n + 1), FOUND[question], asked=question),
-                    call(
-                        f"llm{n}",
-                        "all",
+                    asked(
+                        n,
+                        question,
                         (10 * n + 2, 10 * n + 3),
                         ("system", f"あなたは案内係です。{NOTED[n]}"),
-                        ("user", f"資料:\n[1] {FOUND[question]}\n\n質問: {question}"),
-                        wrote=SAID[question],
+                        prompt=f"資料:\n[1] {FOUND[question]}\n\n質問: {question}",
                     ),
                     call(
                         f"memo{n}",
@@ -766,13 +697,11 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
                         asked=question,
                         found=FACTS[:n],
                     ),
-                    call(
-                        f"llm{n}",
-                        "all",
+                    asked(
+                        n,
+                        question,
                         (10 * n + 2, 10 * n + 3),
                         ("system", "Memories:\n- " + "\n- ".join((*FACTS[:n], FOUND[question]))),
-                        ("user", question),
-                        wrote=SAID[question],
                     ),
                     *[
                         call(
@@ -804,14 +733,7 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
                     ]
                 ]
                 for span in (
-                    call(
-                        f"llm{n}",
-                        "all",
-                        (10 * n, 10 * n + 1),
-                        *chat,
-                        ("user", question),
-                        wrote=SAID[question],
-                    ),
+                    asked(n, question, (10 * n, 10 * n + 1), *chat),
                     *[
                         call(
                             "title",
@@ -842,14 +764,8 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
             ALL,
             asked(1, BUILT, (1, 2)),
             *[
-                call(
-                    f"llm{n}",
-                    "all",
-                    (10 * n, 10 * n + 1),
-                    ("user", BUILT),
-                    ("assistant", SAID[BUILT]),
-                    ("user", question),
-                    wrote=SAID[question],
+                asked(
+                    n, question, (10 * n, 10 * n + 1), ("user", BUILT), ("assistant", SAID[BUILT])
                 )
                 for n, question in enumerate((DESIGNED, OPENED), 2)
             ],
@@ -885,13 +801,11 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
                 for n, question in enumerate(SAID)
                 for turns in [[part for q in list(SAID)[:n] for part in (q, SAID[q])]]
                 for span in (
-                    call(
-                        f"llm{n}",
-                        "all",
+                    asked(
+                        n,
+                        question,
                         (10 * n, 10 * n + 1),
                         *zip(("user", "assistant") * n, turns, strict=True),
-                        ("user", question),
-                        wrote=SAID[question],
                     ),
                     call(
                         f"llm{n}b",
@@ -916,7 +830,7 @@ TABLE: dict[str, tuple[Rows, list[tuple[str, str, list[str]]]]] = {
                 asked=json.dumps({"messages": [{"type": "human", "content": BUILT}]}),
                 answered=json.dumps({"messages": [{"type": "ai", "content": SAID[BUILT]}]}),
             ),
-            asked(1, BUILT, (1, 2), "graph"),
+            asked(1, BUILT, (1, 2), inside="graph"),
             call(
                 "llm2",
                 "graph",
