@@ -65,11 +65,6 @@ def item(question: str, *found: str) -> tuple[str, str, list[str]]:
 ALL = row("all")
 ONE = item(BUILT, FOUND[BUILT])
 TWO, THREE = item(DESIGNED, FOUND[DESIGNED]), item(OPENED, FOUND[OPENED])
-THREE_RUNS = [
-    *rag(1, "all", BUILT, (1, 9)),
-    *rag(2, "all", DESIGNED, (1, 8)),
-    *rag(3, "all", OPENED, (2, 7)),
-]
 REWRITTEN, OTHER_NOTES = "its year of completion", "Notes: nothing else is known."
 NOTES = "Notes: the work was completed in 1889."
 LONG = {question: f"{text} It is still in use." for question, text in FOUND.items()}
