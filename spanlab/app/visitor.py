@@ -204,9 +204,9 @@ def _signed(store: Store, secret: str, link: str) -> str:
     return f"{secret}.{store.access.signature(f'{secret} {link}')}"
 
 
-def _inviter(open_store: Callable[[], Store], invitation: AccessToken | None) -> str:
+def _inviter(store: Store, invitation: AccessToken | None) -> str:
     """Return the name of who has made an invitation; empty if nobody can be named."""
-    made_by = invitation and open_store().access.actor(invitation.made_by)
+    made_by = invitation and store.access.actor(invitation.made_by)
     name = host_name(made_by) if made_by else ""
     return "" if name == SOMEBODY else name
 
@@ -234,7 +234,7 @@ def routes(open_store: Callable[[], Store]) -> list[Route]:
         invitation = await run_in_threadpool(lambda: open_store().access.invitation(link))
         if invitation is None and await knows(request.cookies.get(COOKIE, "")):
             return RedirectResponse("/", 303, {"Cache-Control": "no-store"})
-        host = await run_in_threadpool(_inviter, open_store, invitation)
+        host = await run_in_threadpool(lambda: _inviter(open_store(), invitation))
         page = invitation_page(invitation, link, worker, host)
         response = HTMLResponse(page, 404 if invitation is None else 200, HEADERS)
         if invitation is not None:  # what this browser is to be known by once it goes on

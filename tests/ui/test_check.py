@@ -155,7 +155,7 @@ def test_a_link_fills_the_boxes_in_on_this_machine_alone(
     assert [box.value for box in app.text_area] == [WRONG, f"Rome is old.\n---\n{PASSAGE}"]
     assert not app.get("html"), "nothing is checked before somebody asks for it"
     assert not app.query_params
-    check(app, *(box.value for box in app.text_area))
+    check(app, *(box.value or "" for box in app.text_area))
     assert ">1925</mark>" in shown(app)
     monkeypatch.setenv("SPANLAB_ALLOWED_HOSTS", "review.example.org")
     app = open_page("check", answer=WRONG)
