@@ -61,10 +61,7 @@ def page() -> None:
     here = environment()
     filled = search_form(summary, here)
     with start_bar():
-        if here.problem:
-            st.markdown("Choose a model above to see the cost, and to start.")
-        else:
-            _draw_start(summary, filled)
+        _draw_start(summary, filled, has_model=not here.problem)
         if latest is not None and is_started_here(latest.id):
             st.caption(plain(f"{latest.title} was started: see the top of the page."))
     show_programs()
@@ -90,17 +87,20 @@ def _draw_search(job_id: str, was_over: bool) -> None:
             job_log(view)
 
 
-def _draw_start(summary: DatasetSummary, filled: dict[str, Any]) -> None:
+def _draw_start(summary: DatasetSummary, filled: dict[str, Any], *, has_model: bool) -> None:
     """Draw the search's estimate, and the button that starts a search."""
     request = estimate = None
-    with errors_shown():
-        request = optimisation_of(summary.name, SearchOptions.checked(filled))
-        key = (request.model_dump_json(exclude={"search": {"name"}}), repr(summary))
-        kept_estimate = st.session_state.get(_ESTIMATE)
-        if kept_estimate is None or kept_estimate[0] != key:
-            kept_estimate = st.session_state[_ESTIMATE] = (key, estimate_search(store(), request))
-        estimate = kept_estimate[1]
-        _show(estimate)
+    if not has_model:
+        st.markdown("Choose a model above to see the cost, and to start.")
+    else:
+        with errors_shown():
+            request = optimisation_of(summary.name, SearchOptions.checked(filled))
+            key = (request.model_dump_json(exclude={"search": {"name"}}), repr(summary))
+            old = st.session_state.get(_ESTIMATE)
+            if old is None or old[0] != key:
+                old = st.session_state[_ESTIMATE] = (key, estimate_search(store(), request))
+            estimate = old[1]
+            _show(estimate)
     clicked = st.button(
         "Start",
         type="primary",

@@ -57,8 +57,8 @@ _ASKED = "spanlab_asked"  # a cookie: the address that somebody asked for before
 OWN_PATH = re.compile(r"/(?![/\\])[^\x00-\x20\\]*")
 _NO_PAGES = ("/auth/", _CALLBACK, INVITATION)
 HEADERS = {  # of pages that are not Streamlit's
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
-    "frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; font-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'",
     "Referrer-Policy": "same-origin",  # no link elsewhere; with none a form has no Origin
     "Cache-Control": "no-store",
 }

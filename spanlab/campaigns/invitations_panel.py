@@ -12,7 +12,7 @@ from spanlab.people.logins import (
     in_days,
     invite_again,
     invite_all,
-    state_of,
+    token_line,
     token_table,
 )
 from spanlab.schema import AccessToken, DatasetSummary, Role
@@ -114,7 +114,7 @@ def _ask(dataset: str) -> None:
 def _draw_links(dataset: str, links: list[AccessToken]) -> None:
     st.markdown("**Links**")
     show_grid(token_table(links, "Links"))
-    lines = {_line(token): token for token in links}
+    lines = {token_line(token): token for token in links}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         line = st.selectbox("Link of", list(lines), index=None, placeholder="Choose a person")
         if st.button(
@@ -130,8 +130,3 @@ def _draw_links(dataset: str, links: list[AccessToken]) -> None:
             store().access.revoke_token("invitation", lines[str(line)].id)
             tell_after_rerun(f"Revoked: {plain(str(line))}.")
             st.rerun()
-
-
-def _line(token: AccessToken) -> str:
-    name = token.label or token.worker or "no name"
-    return f"{name} ({token.id}): {token.role}, {state_of(token)}"

@@ -179,8 +179,8 @@ def _draw_plan(summary: DatasetSummary) -> None:
     planned = settings.model_copy(
         update={"overlap": max(overlap, bool(assigned)), "always_blind": None}
     )
-    rule = _BLIND[planned.blind_rule]
-    rules = {_BY_PLAN: f"By the plan: {rule[:1].lower()}{rule[1:]}", **_BLIND}
+    rules = {_BY_PLAN: "By the plan", **_BLIND}
+    rules[planned.blind_rule] += " (the plan's)"
     if settings.known:
         rules = {BlindRule.ALWAYS: _BLIND[BlindRule.ALWAYS]}
     now = _BY_PLAN if settings.always_blind is None else settings.blind_rule

@@ -9,10 +9,11 @@ import streamlit as st
 from spanlab.base.settings import Settings
 from spanlab.data.export_choice import ExportChoice
 from spanlab.data.report_links import share_report
-from spanlab.people.logins import in_days, state_of, token_table
+from spanlab.people.logins import in_days, token_table
+from spanlab.people.panel import offer_to_revoke, revocations
 from spanlab.schema import DatasetSummary
-from spanlab.ui.common import plain, store
-from spanlab.ui.messages import errors_shown, tell_after_rerun
+from spanlab.ui.common import store
+from spanlab.ui.messages import errors_shown
 from spanlab.ui.session import seen_store
 from spanlab.ui.tables import show_grid
 
@@ -38,10 +39,4 @@ def draw_report_links(summary: DatasetSummary, choice: ExportChoice) -> None:
         if not links:
             return
         show_grid(token_table(links, "Links"))
-        lines = {f"{one.id}: {one.label}, {state_of(one)}": one for one in links if not one.revoked}
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            line = st.selectbox("Link", list(lines), index=None, placeholder="Choose a link")
-            if st.button("Revoke", key="revoke-report", disabled=line is None) and line in lines:
-                store().access.revoke_token("report", lines[line].id)
-                tell_after_rerun(f"Revoked: {plain(line)}.")
-                st.rerun()
+        offer_to_revoke("link", revocations("report", links))

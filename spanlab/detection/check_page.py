@@ -52,6 +52,10 @@ _EXAMPLE: Final = {
         "key"
     ]: "The Eiffel Tower in Paris was finished in March 1889. It is 330 metres high.",
 }
+_SCROLL: Final = """<script>
+const found = document.querySelector(".st-key-check-result");
+if (found.getBoundingClientRect().bottom > innerHeight) found.scrollIntoView();
+</script>"""
 _STYLE: Final = """<style>
 ol.check-marks { list-style: none; margin: 0; padding: 0 !important; }
 .check-marks li { margin: 0 0 .9rem !important; padding: 0 0 0 .8rem;
@@ -59,6 +63,7 @@ ol.check-marks { list-style: none; margin: 0; padding: 0 !important; }
 .check-marks b + span { float: right; font-variant-numeric: tabular-nums; opacity: .75; }
 .check-marks blockquote { margin: .2rem 0 0; padding: 0; border: 0; color: inherit; }
 .check-marks .about { opacity: .75; }
+.st-key-check-result { scroll-margin-top: 8rem; }
 </style>"""
 
 
@@ -129,6 +134,8 @@ def page() -> None:
         st.session_state[_WANTED] = False
     if result:
         _show(result[1], is_current=result[0] == boxes)
+        if wanted:  # what has just been found comes into view: on a phone it is below the boxes
+            st.html(f"<!-- {id(result)} -->{_SCROLL}", unsafe_allow_javascript=True)
     page_link(
         "datasets", "Many answers? Import files, or look at the samples", icon=":material/database:"
     )
@@ -181,7 +188,7 @@ def _show(checked: CheckedAnswer, *, is_current: bool) -> None:
     elif annotation.hallucinated:
         verdict = "It is hallucinated, at no place that can be told"
     left, right = st.columns(2, gap="medium")
-    with left:
+    with left, st.container(key="check-result"):
         st.header(verdict, anchor=False)
         st.html(fragment_html(item.answer, annotation))
     with right:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from spanlab.jobs import Jobs, JobView
 from spanlab.jobs.panel import (
@@ -21,8 +24,7 @@ from spanlab.ui.common import actor, link, page_link, plain, store, title
 from spanlab.ui.messages import errors_shown
 
 _PER_PAGE = 20
-_COLUMNS = ("Status", "Job", "Requested", "Model", "Done", "Failed", "Cost", "Remaining", "")
-_WIDTHS = (1.4, 2.6, 1.7, 1.6, 1.2, 1, 0.8, 1, 0.8)
+_WIDTHS = {"Status": 1.4, "Job": 2.6, "Created": 1.7, "Model": 1.6, "Done": 1.2}  # of others 1
 _PAGE = "spanlab.jobs.page"
 _OPEN = "job"  # query parameter: the job whose details are shown
 
@@ -42,10 +44,12 @@ def _draw_jobs() -> None:
         if not views and number == 0:
             _say_no_jobs()
             return
+        rows = [summary_of(view) for view in views]
+        names = [name for name in next(iter(rows), ()) if any(row[name] for row in rows)]
         if views:
-            _draw_head()
-        for view in views:
-            _draw_row(view)
+            _draw_head(names)
+        for view, row in zip(views, rows, strict=True):
+            _draw_row(view, {name: row[name] for name in names})
         if not views:
             st.caption("There are no older jobs.")
         _draw_page_buttons(number, full=len(views) == _PER_PAGE)
@@ -60,21 +64,25 @@ def _say_no_jobs() -> None:
     page_link("detect", "Go to Detect", icon=":material/manage_search:")
 
 
-def _draw_head() -> None:
+def _columns(names: Iterable[str]) -> list[DeltaGenerator]:
+    """Return a cell for each of these columns, and one for the button."""
+    widths = [_WIDTHS.get(name, 1) for name in names]
+    return st.columns([*widths, 0.8], vertical_alignment="center")
+
+
+def _draw_head(names: Sequence[str]) -> None:
     with st.container(key="jobs-head"):
-        for cell, name in zip(st.columns(_WIDTHS), _COLUMNS, strict=True):
+        for cell, name in zip(_columns(names), names, strict=False):
             cell.caption(name)
 
 
-def _draw_row(view: JobView) -> None:
+def _draw_row(view: JobView, row: Mapping[str, str]) -> None:
     is_open = st.query_params.get(_OPEN) == view.id
-    row = summary_of(view)
     with st.container(key=f"job-{view.id}", gap="small"):
-        cells = st.columns(_WIDTHS, vertical_alignment="center")
-        with cells[0]:
+        first, *cells = _columns(row)
+        with first:
             job_badge(view)
-        texts = (view.title, row.created, row.models, row.done, row.failed, row.cost, row.left)
-        for cell, text in zip(cells[1:-1], texts, strict=True):
+        for cell, text in zip(cells, [*row.values()][1:], strict=False):
             if text:
                 cell.markdown(plain(text))
             else:

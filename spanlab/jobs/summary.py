@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -13,6 +12,7 @@ from spanlab.output.tables import ResultTable, columns_of, fact_table
 from spanlab.output.wording import cost_in_words, usage_in_words
 
 _FAILURES = 20  # that are named
+_FIGURES = ("Done", "Failed", "Cost", "Remaining", "Created")
 _STATES = {
     JobState.QUEUED: "Queued",
     JobState.RUNNING: "Running",
@@ -23,32 +23,21 @@ _STATES = {
 }
 
 
-@dataclass(frozen=True)
-class JobSummary:
-    """A job as a row of a table; texts are empty where there is nothing to say."""
-
-    created: str
-    state: str
-    models: str
-    done: str
-    failed: str
-    cost: str
-    left: str
-
-
-def summary_of(view: JobView) -> JobSummary:
-    """Return a job as a row of a table."""
+def summary_of(view: JobView) -> dict[str, str]:
+    """Return a job as a row of a table, by column; texts are empty where nothing is to be said."""
     progress, used = view.progress, view.progress.usage
     share = progress.failed / progress.done if progress.done else 0.0
-    return JobSummary(
-        created=f"{view.created.astimezone():%Y-%m-%d %H:%M}",
-        state=state_in_words(view),
-        models=", ".join(view.models),
-        done=f"{progress.done:,} of {progress.total:,}" if progress.total else "",
-        failed=f"{progress.failed:,} ({_percent(share)})" if progress.failed else "",
-        cost=cost_in_words(used) if used.calls or used.searches else "",
-        left="" if progress.remaining is None else duration(progress.remaining),
-    )
+    kind = "" if view.kind == "detect" else f"{described(view.kind).title}: "
+    return {
+        "Status": state_in_words(view),
+        "Job": f"{kind}{view.title}",
+        "Created": f"{view.created.astimezone():%Y-%m-%d %H:%M}",
+        "Model": ", ".join(view.models),
+        "Done": f"{progress.done:,} of {progress.total:,}" if progress.total else "",
+        "Failed": f"{progress.failed:,} ({_percent(share)})" if progress.failed else "",
+        "Cost": cost_in_words(used) if used.calls or used.searches else "",
+        "Remaining": "" if progress.remaining is None else duration(progress.remaining),
+    }
 
 
 def job_table(jobs: Sequence[JobView]) -> ResultTable:
@@ -57,13 +46,13 @@ def job_table(jobs: Sequence[JobView]) -> ResultTable:
     for job in jobs:
         row = summary_of(job)
         title = job.title if job.error is None else f"{job.title}: {job.error}"
-        cells = (job.id, job.state.value, row.done, row.failed, row.cost, row.left, row.created)
-        rows.append((*(cell or None for cell in cells), title, row.models or None))
+        figures = (row[name] or None for name in _FIGURES)
+        rows.append((job.id, job.state.value, *figures, title, row["Model"] or None))
     return ResultTable(
         key="jobs",
         title="",
         columns=(
-            *columns_of("text", "Job", "Status", "Done", "Failed", "Cost", "Remaining", "Created"),
+            *columns_of("text", "Job", "Status", *_FIGURES),
             *columns_of("text", "What", "Model"),
         ),
         rows=tuple(rows),

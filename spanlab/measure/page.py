@@ -27,7 +27,7 @@ from spanlab.measure.panel import fingerprint_of, measured
 from spanlab.measure.rates import LABEL, fields_of
 from spanlab.measure.rates_panel import show_rates
 from spanlab.measure.sample import measurable, plan_measurement
-from spanlab.output.figures import counted, percent
+from spanlab.output.figures import counted, field_in_words
 from spanlab.output.tables import ResultTable
 from spanlab.schema import AnnotatorKind, DatasetSummary, MeasurementPlan, Permission
 from spanlab.storage.store import Store
@@ -54,7 +54,6 @@ _REPLACING: Final = "spanlab.measure.replacing"  # the dataset of which a plan i
 _LARGEST: Final = 1  # MiB of a certificate
 _COMPARED: Final = 3  # comparisons of groups that are told above the tables
 _POINTS: Final = 100  # of a share
-_LEAST: Final = 0.01  # an interval that is wider on both sides says nothing
 
 
 def page() -> None:
@@ -122,7 +121,7 @@ def _ask(summary: DatasetSummary, detectors: list[str]) -> MeasurementPlan:
         "By group",
         fields,
         index=_index_of(fields, plan.by),
-        format_func=lambda field: field or "no groups",
+        format_func=lambda field: field_in_words(field or "no groups"),
         key=f"measure-by-{name}",
     )
     points = fourth.number_input(
@@ -247,23 +246,18 @@ def _store(dataset: str, plan: MeasurementPlan) -> None:
 
 def _draw_state(result: Measurement) -> None:
     """Draw what the stored plan has come to: who is worse, by how much, and how sure that is."""
-    rate, plan = result.rate.finite, result.plan
-    unit = "Answers" if plan.unit == "answers" else f"Share of {plan.unit}"
     if result.sentence:
         st.header(plain(result.sentence), anchor=False)
     for sentence in result.comparisons[:_COMPARED]:
         st.markdown(f"- {plain(sentence)}")
     if (n_more := len(result.comparisons) - _COMPARED) > 0:
         st.caption(f"{counted(n_more, 'more comparison')} under “How it was measured”.")
-    left, right = st.columns(2)
+    left, right = st.columns([1, 1.6], gap="medium")
     with left:
-        is_known = rate is not None and (rate.low >= _LEAST or rate.high <= 1 - _LEAST)
-        known = percent(rate.mean) if rate is not None and is_known else "Not known yet"
-        st.metric(f"{unit} hallucinated, of these {counted(result.rate.items, 'item')}", known)
         st.markdown(f"{plain(result.line)}  \n{plain(_describe_plan(result))}")
         icon = ":material/edit_note:"
         link("review", "Review the sample", icon=icon, dataset=result.dataset, queue=SAMPLE)
-    if rate is not None:
+    if result.rate.finite is not None:
         with right:
             _draw_picture(corrected_table(result))
 
@@ -278,7 +272,7 @@ def _draw_rates(summary: DatasetSummary, result: Measurement | None) -> None:
     of_plan, other = st.tabs(["Rates of the plan", "Other rates"], on_change="rerun", key="rates")
     with of_plan:
         table, _ = without_method(result.tables()[0])
-        show_grid(table, table.title)
+        show_grid(table.without("alone"), table.title)
         csv_button(table)
         show_remarks(table)
     if other.open:
@@ -297,6 +291,7 @@ def _draw_details(summary: DatasetSummary, result: Measurement) -> None:
             rates, *pairs = result.tables()
             for remark in without_method(rates)[1]:
                 st.markdown(plain(remark))
+            show_grid(rates.without("items", "marked", "like-these", "rate"), "By reviews only")
             left, right = st.columns(2)
             with left:
                 _draw_picture(_read_reliability(summary.name, result.plan, fingerprint, store()))

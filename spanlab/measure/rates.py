@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from spanlab.base.errors import UsageError
 from spanlab.measure.citation_rates import CitationGroup, CitationRates, citation_table
-from spanlab.output.figures import counted
+from spanlab.output.figures import counted, field_in_words
 from spanlab.output.tables import (
     ITEMS,
     P_VALUE,
@@ -152,7 +152,7 @@ class RateReport(ResultViews):
         by = "" if self.is_raw else f" according to {names}"
         rates = table_of(
             f"rates-{self.field}",
-            f"{heading} by {self.field}{by}, with 95 % intervals",
+            f"{heading} by {field_in_words(self.field)}{by}, with 95 % intervals",
             self.groups,
             (Column(key="value", title=self.field), lambda group: group.value),
             (ITEMS, lambda group: group.n),

@@ -10,6 +10,7 @@ from spanlab.measure.measurement import Measurement
 from spanlab.measure.rate_tally import add_measurement, count_rates, default_annotators
 from spanlab.measure.rates import MEASURES as RATES
 from spanlab.measure.rates import RateGroup, RateReport, fields_of, model_field
+from spanlab.output.figures import field_in_words
 from spanlab.output.tables import MeanInterval
 from spanlab.schema.datasets import DatasetSummary
 from spanlab.storage.store import Store
@@ -37,6 +38,7 @@ def show_rates(summary: DatasetSummary, measured: Measurement | None) -> None:
         "Compare by",
         fields,
         index=fields.index(likely),
+        format_func=field_in_words,
         key=f"rates-by-{summary.name}",
         help="The language, the label of the spans, or what the items' meta says, such as the "
         "model that answered.",

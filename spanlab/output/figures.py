@@ -33,6 +33,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def field_in_words(field: str) -> str:
+    """Return a field of items as people read it, such as ``model id`` for ``meta.model_id``."""
+    return "language" if field == "lang" else field.removeprefix("meta.").replace("_", " ")
+
+
 def duration(seconds: float) -> str:
     """Return ``12 s``, ``3 min 05 s``, ``2 h 10 min``."""
     whole = max(round(seconds), 0)

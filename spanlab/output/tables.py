@@ -89,6 +89,17 @@ class ResultTable(FrozenModel):
     empty: str = ""
     tones: tuple[Literal["", "red", "yellow"], ...] = ()
 
+    def without(self, *keys: str) -> ResultTable:
+        """Return the table without these columns, and without counts and costs that are all 0."""
+        kept = [
+            at
+            for at, column in enumerate(self.columns)
+            if column.key not in keys
+            and (column.unit not in {"count", "dollars"} or any(row[at] for row in self.rows))
+        ]
+        columns, *rows = (tuple(row[at] for at in kept) for row in (self.columns, *self.rows))
+        return self.model_copy(update={"columns": columns, "rows": tuple(rows)})
+
 
 PERSON: Final = "person"  # kinds of annotators, as rows of tables say them
 BASELINE: Final = "baseline"

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from spanlab.output.tables import ResultTable
 from spanlab.people.forgetting import forget_person
 from spanlab.people.logins import (
     in_days,
+    is_valid,
     log_table,
     role_table,
-    state_of,
     token_table,
 )
-from spanlab.schema import AccessToken, Permission, Role
-from spanlab.ui.common import actor, dataset_at, datasets_with, kept, page_link, plain, store, title
+from spanlab.people.panel import offer_to_revoke, revocations
+from spanlab.schema import Permission, Role
+from spanlab.ui.common import actor, dataset_at, datasets_with, page_link, store, title
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 from spanlab.ui.tables import show_grid
 
@@ -65,7 +68,8 @@ def _draw_people() -> None:
 
 
 def _draw_roles(places: list[str]) -> None:
-    granted = store().access.granted()
+    access = store().access
+    granted = access.granted()
     st.caption(
         "Annotators review; adjudicators also see others' annotations and adjudicate; viewers see "
         "and export; leads do all this and manage the dataset. A change applies at their next "
@@ -81,23 +85,18 @@ def _draw_roles(places: list[str]) -> None:
         if is_asked and not person.strip():
             st.error("Nothing was changed: say who the person is.")
         elif is_asked and role:
-            store().access.grant(person.strip(), role, None if place == _ALL else place)
+            access.grant(person.strip(), role, None if place == _ALL else place)
             tell_after_rerun(f"{person.strip()} is {role} now.")
             st.rerun()
-    if not granted:
-        st.caption("No roles granted yet. Invited people have the role of their link.")
-        return
-    _show_grid(role_table(granted), "Granted roles")
+    invited = [token for token in access.tokens("invitation") if is_valid(token)]
+    _show_grid(role_table(granted, invited), "People with a role")
     lines = {
-        f"{grant.name or grant.subject}: {grant.role} for {grant.dataset or 'all datasets'}": grant
+        f"{grant.name or grant.subject}: {grant.role} of {grant.dataset or _ALL}": partial(
+            access.revoke, grant.subject, grant.role, grant.dataset
+        )
         for grant in granted
     }
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        line = st.selectbox("Revoke", list(lines), index=None, placeholder="A role")
-        if st.button("Revoke role", disabled=line is None) and line is not None:
-            store().access.revoke(lines[line].subject, lines[line].role, lines[line].dataset)
-            tell_after_rerun(f"Revoked: {line}.")
-            st.rerun()
+    offer_to_revoke("role", lines | revocations("invitation", invited))
 
 
 def _draw_keys(places: list[str]) -> None:
@@ -113,32 +112,15 @@ def _draw_keys(places: list[str]) -> None:
             token = store().access.make_token("key", role, where, label=label.strip(), expires=end)
             st.success("Copy it now: it is stored as a hash, and cannot be shown again.")
             st.code(token, language=None)
-    _draw_tokens()
+    keys = store().access.tokens("key")
+    _show_grid(token_table(keys, "Keys"), "Keys")
+    offer_to_revoke("key", revocations("key", keys))
 
 
 def _show_grid(table: ResultTable, heading: str) -> None:
     """Draw a table below a form: without the heading its toolbar would cover the form's button."""
+    if not table.rows:
+        st.caption(f"{table.empty.capitalize()}.")
+        return
     st.markdown(f"**{heading}**")
     show_grid(table)
-
-
-def _draw_tokens() -> None:
-    tokens = store().access.tokens("key")
-    if not tokens:
-        st.caption("No keys yet.")
-        return
-    _show_grid(token_table(tokens, "Keys"), "Keys")
-    lines = {_line(token): token for token in tokens if not token.revoked}
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        line = st.selectbox("Revoke", list(lines), index=None, placeholder="A key", **kept("key"))
-        if st.button("Revoke", key="revoke-key", disabled=line is None) and line in lines:
-            store().access.revoke_token("key", lines[line].id)
-            tell_after_rerun(f"Revoked: {plain(line)}.")
-            st.rerun()
-
-
-def _line(token: AccessToken) -> str:
-    return (
-        f"{token.id} for {token.label}: {token.role} of {token.dataset or 'all datasets'}, "
-        f"{state_of(token)}"
-    )

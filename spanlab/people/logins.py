@@ -8,6 +8,7 @@ from hashlib import sha256
 from hmac import compare_digest
 from html import escape
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -22,16 +23,24 @@ from spanlab.storage.datasets import summary_of
 
 INVITATION: Final = "/invitation"  # the path of links
 COOKIE: Final = "spanlab_invitation"  # what an accepted link becomes in the browser
-_HEAD: Final = """<!doctype html><html lang="en"><meta charset="utf-8">
-<meta name="viewport" content="width=device-width"><title>spanlab</title><style>
-:root { color-scheme: light dark; font: 1rem/1.5 "Source Sans", system-ui, sans-serif; }
-body { margin: 0; background: light-dark(#fff, #171614); color: light-dark(#26211b, #f3efe9); }
-header { padding: 1.1rem 1.1rem 0; font-weight: 700; color: light-dark(#b85500, #f3b37a); }
-header mark { background: #f3b37a; border-bottom: 3px solid #b85500; padding: 0 .2rem; }
-main { max-width: 34rem; margin: 10vh auto; padding: 0 1.5rem; }
-h1 { font-size: 1.9rem; }
-button { font: inherit; padding: .5rem 1.5rem; border: 0; border-radius: .5rem;
-  background: light-dark(#0065a8, #2f8fd3); color: light-dark(#fff, #0e1117); }
+_APP: Final = find_spec("streamlit")  # it is not imported: commands need its files' names alone
+_FONTS: Final = Path(str(_APP and _APP.origin)).parent.glob("static/static/media/SourceSansVF-Up*")
+_FONT: Final = "".join(
+    '@font-face { font-family: "Source Sans"; font-weight: 200 900; '
+    f"src: url(/static/media/{file.name}); }}"
+    for file in _FONTS
+)
+_HEAD: Final = f"""<!doctype html><html lang="en"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width"><title>spanlab</title><style>{_FONT}
+:root {{ color-scheme: light dark; font: 1rem/1.6 "Source Sans", system-ui, sans-serif; }}
+body {{ margin: 0; background: light-dark(#fff, #171614); color: light-dark(#26211b, #f3efe9); }}
+header {{ padding: 1.1rem 1.1rem 0; font-weight: 700; color: light-dark(#b85500, #f3b37a); }}
+header mark {{ background: #f3b37a; color: #262730; border-bottom: 3px solid #b85500;
+  border-radius: 3px; padding: 0 .2rem; }}
+main {{ max-width: 34rem; margin: 10vh auto; padding: 0 1.5rem; }}
+h1 {{ font-size: 1.9rem; margin: 0; }}
+button {{ font: inherit; padding: .5rem 1.5rem; border: 0; border-radius: .5rem;
+  background: light-dark(#0065a8, #2f8fd3); color: light-dark(#fff, #0e1117); }}
 </style><header><mark>span</mark>lab</header><main>"""
 _ALL: Final = "all datasets"
 
@@ -323,8 +332,8 @@ def in_days(days: int) -> datetime:
     return datetime.now(UTC) + timedelta(days=days)
 
 
-def role_table(roles: Sequence[GrantedRole]) -> ResultTable:
-    """Return a line for each role that somebody has."""
+def role_table(roles: Sequence[GrantedRole], invited: Sequence[AccessToken] = ()) -> ResultTable:
+    """Return a line for each role that somebody has, and for each of these invitations."""
     return ResultTable(
         key="roles",
         title="Roles",
@@ -332,6 +341,10 @@ def role_table(roles: Sequence[GrantedRole]) -> ResultTable:
         rows=tuple(
             (_person(role), role.subject, role.role.value, role.dataset or _ALL, _day(role.at))
             for role in roles
+        )
+        + tuple(
+            (_name(link), f"invitation {link.id}, {state_of(link)}", *_token_row(link)[2:5])
+            for link in invited
         ),
         empty="nobody has a role yet",
     )
@@ -384,7 +397,22 @@ def state_of(token: AccessToken) -> str:
     return "valid"
 
 
-def _token_row(token: AccessToken, *, people: bool) -> tuple[Cell, ...]:
+def is_valid(token: AccessToken) -> bool:
+    """Return whether a key or invitation still opens something."""
+    return state_of(token) not in {"revoked", "ended"}
+
+
+def token_line(token: AccessToken) -> str:
+    """Return a key or invitation in a line: whose it is, what for, and its state."""
+    of = token.dataset or _ALL
+    return f"{_name(token)} ({token.id}): {token.role} of {of}, {state_of(token)}"
+
+
+def _name(token: AccessToken) -> str:
+    return token.label or token.worker or "no name"
+
+
+def _token_row(token: AccessToken, *, people: bool = False) -> tuple[Cell, ...]:
     row: tuple[Cell, ...] = (
         *(token.id, token.label, token.role.value, token.dataset or _ALL, _day(token.at)),
         *("never" if token.expires is None else _day(token.expires), state_of(token)),

@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from spanlab.output.csv_text import as_written, safe_cell
+from spanlab.output.figures import field_in_words
 from spanlab.output.tables import (
     MISSING,
     Cell,
@@ -37,6 +38,7 @@ def show_table(
     *,
     alt: str = "",
     drawn: ResultTable | None = None,
+    whole: ResultTable | None = None,
     icon: str = ":material/info:",
 ) -> None:
     """Draw a table with the chart that it names, a button for its figures, and its remarks.
@@ -45,6 +47,7 @@ def show_table(
         table: what to show; without rows, the sentence for that.
         alt: what it shows, for those who do not see it; by default its title.
         drawn: what the chart shows instead, such as the first rows.
+        whole: what the file has instead, such as all columns.
         icon: of the sentence in place of the rows.
     """
     if not table.rows:
@@ -56,7 +59,9 @@ def show_table(
     drawn = drawn or table
     if drawn.chart is not None:
         show_chart(drawn, alt or table.title)
-        csv_button(table, "The chart's toolbar, at its upper right, downloads the picture.")
+        csv_button(
+            whole or table, "The chart's toolbar, at its upper right, downloads the picture."
+        )
     show_remarks(table)
 
 
@@ -161,6 +166,9 @@ def _column_config(table: ResultTable) -> dict[str, Any]:
         for column in table.columns
     }
     for column in table.columns:
-        config[column.title] = st.column_config.Column(help=column.about or None)
-    config[table.columns[0].title] = st.column_config.Column(pinned=True)
+        heading = column.title
+        if heading == "lang" or heading.startswith("meta."):  # programs read these names in files
+            heading = field_in_words(heading).capitalize()
+        config[column.title] = st.column_config.Column(heading, help=column.about or None)
+    config[table.columns[0].title]["pinned"] = True
     return config
