@@ -69,7 +69,7 @@ def _show(summary: DatasetSummary, _names: Collection[str]) -> None:
         return
     for result_table in table.results:
         if result_table.rows:
-            show_table(result_table.without("max_iou", "p"), whole=result_table)
+            show_table(result_table.without("max_iou", "p", zeros=True), whole=result_table)
 
 
 def _ask(summary: DatasetSummary) -> None:

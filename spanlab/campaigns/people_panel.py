@@ -55,7 +55,7 @@ def show_people(
     )
     if overview is not None:
         if view == _PEOPLE:
-            table, end = people_table(overview), overview.until
+            table, end = people_table(overview).without(), overview.until
             until = f"{table.title} · expected finish {end:%-d %B %Y}" if end else table.title
             show_table(table.model_copy(update={"title": until}), icon=":material/group:")
             return

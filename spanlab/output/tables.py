@@ -89,13 +89,13 @@ class ResultTable(FrozenModel):
     empty: str = ""
     tones: tuple[Literal["", "red", "yellow"], ...] = ()
 
-    def without(self, *keys: str) -> ResultTable:
-        """Return the table without these columns, and without counts and costs that are all 0."""
+    def without(self, *keys: str, zeros: bool = False) -> ResultTable:
+        """Return the table without these columns and those that are empty, or all ``zeros``."""
+        nothing = (None, "", 0) if zeros else (None, "")
         kept = [
             at
             for at, column in enumerate(self.columns)
-            if column.key not in keys
-            and (column.unit not in {"count", "dollars"} or any(row[at] for row in self.rows))
+            if column.key not in keys and any(row[at] not in nothing for row in self.rows)
         ]
         columns, *rows = (tuple(row[at] for at in kept) for row in (self.columns, *self.rows))
         return self.model_copy(update={"columns": columns, "rows": tuple(rows)})

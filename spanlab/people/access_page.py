@@ -91,10 +91,10 @@ def _draw_roles(places: list[str]) -> None:
     invited = [token for token in access.tokens("invitation") if is_valid(token)]
     _show_grid(role_table(granted, invited), "People with a role")
     lines = {
-        f"{grant.name or grant.subject}: {grant.role} of {grant.dataset or _ALL}": partial(
+        f"{row[0]}: {row[2]} of {row[3]}": partial(
             access.revoke, grant.subject, grant.role, grant.dataset
         )
-        for grant in granted
+        for row, grant in zip(role_table(granted).rows, granted, strict=True)
     }
     offer_to_revoke("role", lines | revocations("invitation", invited))
 

@@ -285,6 +285,7 @@ def test_models_are_compared_by_a_field_of_the_items(store: Store, open_page: Op
     assert not app.exception
     rates, pairs = app.dataframe
     assert rates.value["meta.model_id"].tolist() == ["careful", HOSTILE]
+    assert app.selectbox(key="rates-by-models").options[:2] == ["language", "model id"]
     assert rates.value["Share of an answer"].tolist() == [0.0, 0.5]
     assert pairs.value["Common questions"].tolist() == [2]
     assert not any("errors that" in each.value for each in app.caption)

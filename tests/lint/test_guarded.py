@@ -24,7 +24,7 @@ DRAWS = re.compile(r"(^|_)(page|panel|form)$")  # modules that draw: what they c
 HARMLESS = """
     metrics_of optimisation_of tunable tunable_members progress_in_words state_in_words
     described summary_of has_login invitation_page log_table login_secrets role_table state_of
-    token_table
+    token_table token_line is_valid
     agreement_over_time agreement_table day_table label_shares label_table pace pace_table
     verdict_table item_scores calibration_table claim_measures claim_table language_table pair_table
     answer_table score_table default_annotators error_tables judges read_table check_reviewer

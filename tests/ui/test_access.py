@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from streamlit.testing.v1 import AppTest
 
-from spanlab.schema import Annotation, AnnotatorKind, Item, Record
+from spanlab.people.logins import in_days
+from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Role
 from spanlab.storage import Store
 
 
@@ -35,8 +36,7 @@ def test_a_key_is_shown_once_and_can_be_revoked_also_without_a_name(
 ) -> None:
     store.import_records("mine", [Record(item=Item(id="1", answer="A."))])
     app = open_page("access")
-    told = "No roles granted yet. Invited people have the role of their link."
-    assert told in [each.value for each in app.caption]
+    assert "Nobody has a role yet." in [each.value for each in app.caption]
     for name in ("nightly", ""):
         (label,) = (each for each in app.text_input if each.label == "What it is for")
         label.set_value(name)
@@ -44,7 +44,7 @@ def test_a_key_is_shown_once_and_can_be_revoked_also_without_a_name(
         create.click().run()
         assert len(app.code) == 1
     (line,) = (each for each in app.selectbox if each.label == "Revoke")
-    (unnamed,) = (each for each in line.options if " for viewer: " in each)
+    (unnamed,) = (each for each in line.options if each.startswith("viewer ("))
     line.set_value(unnamed).run()
     app.button(key="revoke-key").click().run()
     assert not app.exception
@@ -53,6 +53,30 @@ def test_a_key_is_shown_once_and_can_be_revoked_also_without_a_name(
         "nightly": False,
         "viewer": True,
     }
+
+
+def test_the_invited_are_among_those_with_a_role_and_lose_it_here(
+    store: Store, open_page: Callable[..., AppTest]
+) -> None:
+    store.import_records("mine", [Record(item=Item(id="1", answer="A."))])
+    store.access.grant("carl@example.org", Role.LEAD, "mine")
+    for name in ("Anna", "Ben", "Late"):
+        store.access.make_token(
+            "invitation", Role.ANNOTATOR, "mine", label=name, expires=in_days(1)
+        )
+    late = next(link for link in store.access.tokens("invitation") if link.label == "Late")
+    store.access.revoke_token("invitation", late.id)
+    app = open_page("access")
+    people = app.dataframe[0].value
+    assert [*people["Person"]] == ["carl@example.org", "Ben", "Anna"]
+    assert people["Subject"][1].endswith(", open")
+    for name in ("Anna", "carl"):
+        (line,) = (each for each in app.selectbox if each.label == "Revoke")
+        line.set_value(next(each for each in line.options if each.startswith(name))).run()
+        app.button(key="revoke-role").click().run()
+        assert not app.exception
+    assert [*app.dataframe[0].value["Person"]] == ["Ben"]
+    assert {link.label for link in store.access.tokens("invitation") if not link.revoked} == {"Ben"}
 
 
 def test_the_dataset_that_people_come_from_is_offered_first(

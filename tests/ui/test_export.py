@@ -90,9 +90,9 @@ def test_a_lead_makes_and_revokes_a_link_to_the_report(
     assert timeless(page) == timeless(exported(mine, "report"))
     app.run()
     assert not [code for code in app.code if "/report?to=" in code.value]  # shown once
-    choice = next(box for box in app.selectbox if box.label == "Link")
+    choice = next(box for box in app.selectbox if box.label == "Revoke")
     choice.set_value(choice.options[0]).run()
-    press(app, "Revoke")
+    press(app, "Revoke link")
     assert "Revoked" in app.success[0].value
     assert shared_report(mine, link.partition("to=")[2]) is None
     choose_format(app, "spanlab")

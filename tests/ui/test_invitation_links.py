@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
+from streamlit import file_util
 
 from spanlab.app.visitor import routes
 from spanlab.people.logins import COOKIE, INVITATION, in_days, owners_link
@@ -25,6 +29,13 @@ def _client(store: Store) -> TestClient:
 
 def _link(store: Store) -> str:
     return store.access.make_token("invitation", Role.ANNOTATOR, "ours", expires=in_days(1))
+
+
+def test_the_page_of_a_link_has_the_apps_font(store: Store) -> None:
+    page = _client(store).get(INVITATION, params={"to": _link(store)})
+    (font,) = re.findall(r"src: url\(/static/(\S+)\)", page.text)
+    assert (Path(file_util.get_static_dir()) / "static" / font).is_file()
+    assert "font-src 'self';" in page.headers["Content-Security-Policy"]
 
 
 def test_a_double_click_gives_the_same_cookie(store: Store) -> None:

@@ -58,7 +58,8 @@ def test_without_a_model_it_says_what_to_set(
     app = open_page("optimise", dataset="mine")
     assert not app.exception
     assert "an endpoint or an API key for this session below" in everything(app)
-    assert [button.label for button in app.button if button.label == "Start"] == []
+    assert "Choose a model above to see the cost" in everything(app)
+    assert app.button(key="start-search").disabled
 
 
 def test_a_search_is_estimated_and_started(

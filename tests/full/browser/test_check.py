@@ -126,3 +126,14 @@ def test_whoever_leaves_the_page_waits_for_no_model_and_finds_its_answer_later(
             answers.set()
             page.get_by_role("button", name="Keep and review").wait_for()
         assert len(model.fingerprints()) == 1
+
+
+def test_on_a_phone_the_result_comes_into_view(empty: Server, first_page: Page) -> None:
+    page = first_page
+    page.goto(empty.url(answer=ANSWER, passage=PASSAGE).replace("/?", "/check?"))
+    expect(page.get_by_role("textbox", name="Answer")).to_have_value(ANSWER)
+    page.set_viewport_size({"width": 390, "height": 700})  # a phone, on which the boxes fill it
+    page.get_by_role("button", name="Check").click()
+    expect(page.locator("mark")).to_have_text("1925")
+    expect(page.locator("mark")).to_be_in_viewport(ratio=1)
+    expect(page.locator(".check-marks")).to_be_in_viewport(ratio=1)

@@ -147,7 +147,7 @@ def test_a_stopped_job_is_listed_with_all_that_was_done_and_paid(
     assert listed.progress == Jobs(where).find(job_id).progress
     assert states(where)[Status.DONE] == 48
     row = summary_of(listed)
-    assert (row.done, row.cost[:1]) == ("48 of 48", "$")
+    assert (row["Done"], row["Cost"][:1]) == ("48 of 48", "$")
 
 
 def test_a_job_that_an_earlier_version_paused_is_paused_cancelled_and_resumed(

@@ -39,10 +39,13 @@ def test_the_table_of_a_benchmark_is_shown_with_its_picture(
     first = app.dataframe[0].value
     systems = ["mark everything", "mark nothing", "best single annotator"]
     assert list(first.iloc[:, 0]) == systems
+    assert not {"MaxIoU", "p", "Failed"} & {*first}  # which the file has
+    assert [*app.dataframe[2].value] == ["Dataset", "System", "Seconds"]  # nothing was asked
     assert len(app.get("vega_lite_chart")) == 1
     assert any("Samples of spanlab" in each.value for each in app.markdown)
     shown = open_page("jobs", job=job_id)
-    assert any("controls on samples" in each.value for each in shown.markdown)
+    titles = " ".join(each.value for each in shown.markdown).replace("\\", "")
+    assert "Benchmark: controls on samples" in titles
     for file in (tmp_path / "table").glob("*"):
         if file.is_file():
             file.unlink()

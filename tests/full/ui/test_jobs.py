@@ -40,6 +40,7 @@ def test_a_job_shows_its_state_and_what_can_be_done(open_page: OpenPage, store: 
     (job,) = submit(store, "mine")
     app = open_page("jobs")
     assert "offline on mine" in everything(app)
+    assert [each.value for each in app.caption][1:] == ["Status", "Job", "Created"]
     assert f"{Jobs().find(job).created.astimezone():%Y-%m-%d %H:%M}" in everything(app)
     app.button(key=f"details-{job}").click().run()
     for button, state in (("Pause", "paused"), ("Resume", "queued"), ("Cancel", "cancelled")):

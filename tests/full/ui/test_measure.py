@@ -104,7 +104,6 @@ def test_a_plan_says_how_many_reviews_it_takes_before_it_is_stored(
     plan = summary_of(judged, "d").settings.measurement
     assert plan
     assert (plan.annotator, plan.by, plan.half_width) == ("judge", "meta.model", 0.1)
-    assert app.metric[0].value == "Not known yet"
     assert "No reviews yet; about 60 for ± 10 points" in texts(app)
 
     app.number_input(key="measure-within-d").set_value(5.0).run()
@@ -126,11 +125,14 @@ def test_the_corrected_rate_is_shown_with_its_pictures(open_page: OpenPage, judg
     review(judged, 80)
     app.run()
     assert not app.exception
-    assert app.metric[0].value.endswith(" %")
     assert "of 100 answers like these contain a hallucination" in texts(app)
     assert r"80 of 200 items reviewed · suggestions in review\: not recorded for 80" in texts(app)
     rates = app.dataframe[0].value
     assert list(rates["meta.model"]) == ["all", "a", "b"]
+    columns = json.loads(app.dataframe[0].proto.columns)
+    assert columns["meta.model"]["label"] == "Model"
+    assert app.selectbox(key="measure-by-d").options == ["no groups", "language", "model"]
+    assert "Reviews only" not in rates
     assert rates["Reviews"][0] == 80
     assert rates["Marked by judge"][0] == pytest.approx(67 / 200)
     assert rates["Future answers"][0] == pytest.approx(0.25, abs=0.1)
@@ -140,6 +142,7 @@ def test_the_corrected_rate_is_shown_with_its_pictures(open_page: OpenPage, judg
     app.run()
     assert len(app.get("vega_lite_chart")) >= 3
     assert "Reliability of judge" in texts(app)
+    assert "Reviews only" in app.dataframe[1].value
     assert len(app.get("download_button")) >= 2
     certificate = json.dumps(certify(judged, "d").figures()).encode()
     app.file_uploader(key="certificate").set_value(("c.json", certificate, "application/json"))
