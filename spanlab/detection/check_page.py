@@ -187,8 +187,8 @@ def _show(checked: CheckedAnswer, *, is_current: bool) -> None:
         verdict = f"{counted(len(marked), 'part')} {are} likely hallucinated"
     elif annotation.hallucinated:
         verdict = "It is hallucinated, at no place that can be told"
-    left, right = st.columns(2, gap="medium")
-    with left, st.container(key="check-result"):
+    left, right = st.container(key="check-result").columns(2, gap="medium")
+    with left:
         st.header(verdict, anchor=False)
         st.html(fragment_html(item.answer, annotation))
     with right:

@@ -123,7 +123,6 @@ def test_a_claim_is_written_by_mouse_where_there_is_none_yet(desk: Sit) -> None:
     silent = Annotation(annotator="checker", kind=AnnotatorKind.DETECTOR)
     here = desk([Record(item=CURIE, annotations=(silent,))])
     expect(here.page.get_by_role("tab", name="Claims")).to_be_hidden()
-    here.page.get_by_role("tab", name="Spans").click()
     here.page.get_by_role("button", name="Claims").click()
     expect(here.page.get_by_role("tab", name="Claims")).to_be_visible()
     here.page.get_by_role("button", name="Write a claim").click()

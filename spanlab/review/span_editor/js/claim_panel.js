@@ -23,6 +23,7 @@ export class ClaimPanel {
         this.card = new ClaimCard(this);
         this.lanes = new ClaimLanes(this);
         this.opener = view.button("Claims", "claims"); // for the mouse, where no tab of claims is
+        this.opener.className = "sl-tab";
         this.write = view.button("Write a claim", "writeClaim");
         this.none = h("p", { class: "sl-quiet" }, "No annotator has taken claims out of this answer.");
         this.side = h("div", { class: "sl-claim-side" }, this.lanes.node, this.none, this.list, this.write);

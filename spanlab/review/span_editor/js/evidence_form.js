@@ -18,7 +18,7 @@ export class EvidenceForm {
         this.said = h("p", { class: "sl-quiet", role: "status", dir: "auto" });
         this.node = h("form", { class: "sl-evidence-form", hidden: "", "aria-label": "Add evidence" }, this.url, this.title, this.text,
             h("div", { class: "sl-layout" }, this.button, this.again), this.said);
-        this.opener = pressable(h("button", { class: "sl-button", type: "button", title: "Add evidence", "aria-expanded": "false" }, "Add evidence"),
+        this.opener = pressable(h("button", { class: "sl-button", type: "button", title: "Add evidence", "aria-label": "Add evidence", "aria-expanded": "false" }, "+ Evidence"),
             () => this.toggle(this.node.hidden));
         this.node.addEventListener("submit", (event) => {
             event.preventDefault();

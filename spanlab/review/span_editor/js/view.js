@@ -76,7 +76,7 @@ export class View {
             "aria-label": "Answer under review. Press question mark for the keys.",
         }, this.text.node, this.caret.node, ...this.tools.handles, this.tools.node);
         this.layout = new Layout(this);
-        const spans = h("section", { class: "sl-spans" }, this.list.title, this.annotators.node, this.list.node, this.claims.opener);
+        const spans = h("section", { class: "sl-spans" }, this.list.title, this.annotators.node, this.list.node);
         this.panel = new Panel(this, {
             evidence: { name: "Evidence", node: this.evidence.node },
             spans: { name: "Spans", node: spans, shown: () => this.list.paint() },
@@ -94,7 +94,7 @@ export class View {
         this.root = h("div", { class: `sl ${this.editor.asked.attributes.length > 0 ? "sl-asks" : ""}`, "data-unsaved": "0" },
             this.head.node, this.editor.conflict.node, this.nothing, this.main, this.hints.node, this.notice.node, this.actions.node,
             this.sheet.node, this.items.node, this.guidelines.node, this.toast, this.live);
-        this.panel.node.firstChild.append(h("div", { class: "sl-panel-tools" }, this.evidence.controls, this.layout.controls));
+        this.panel.node.firstChild.append(this.claims.opener, h("div", { class: "sl-panel-tools" }, this.evidence.controls, this.layout.controls));
         this.layout.paint();
         parent.append(this.root);
     }
