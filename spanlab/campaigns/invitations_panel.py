@@ -113,7 +113,7 @@ def _ask(dataset: str) -> None:
 
 def _draw_links(dataset: str, links: list[AccessToken]) -> None:
     st.markdown("**Links**")
-    show_grid(token_table(links, "Links").without())
+    show_grid(token_table(links, "Links"))
     lines = {token_line(token): token for token in links}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         line = st.selectbox("Link of", list(lines), index=None, placeholder="Choose a person")

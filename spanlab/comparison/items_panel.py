@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from html import escape
 
 import streamlit as st
@@ -10,18 +11,10 @@ import streamlit as st
 from spanlab.output.figures import counted, figure, percent
 from spanlab.output.marked_text import mark_html, marked_html
 from spanlab.output.wording import responses_in_words, unmarked_in_words
-from spanlab.schema import (
-    Annotation,
-    DatasetSummary,
-    Item,
-    Passage,
-    QueueCursor,
-    QueuePage,
-    Record,
-    Status,
-)
+from spanlab.schema import Annotation, DatasetSummary, Item, Passage, QueueCursor, Record, Status
 from spanlab.scoring.annotators import Order, list_items
 from spanlab.scoring.spans import ItemScore
+from spanlab.ui.common import page_buttons
 from spanlab.ui.counts import kind_in_words
 from spanlab.ui.session import seen_store
 from spanlab.ui.tables import text_grid
@@ -204,35 +197,12 @@ def item_list(summary: DatasetSummary, order: Order, lang: str | None) -> None:
         key=_TABLE,
         alt="Items; choose one to see it under all annotators",
     )
-    _draw_page_buttons(listing, shown)
 
+    def turned(after: QueueCursor | None, before: QueueCursor | None) -> Callable[[], None] | None:
+        place = (listing, after, before)
+        return partial(st.session_state.update, {_PLACE: place}) if after or before else None
 
-def _draw_page_buttons(listing: tuple[str, Order, str | None], shown: QueuePage) -> None:
-    if shown.previous is None and shown.next is None:
-        return
-    with st.container(horizontal=True):
-        st.button(
-            "Earlier",
-            icon=":material/chevron_left:",
-            disabled=shown.previous is None,
-            on_click=_turn_page,
-            args=(listing, None, shown.previous),
-        )
-        st.button(
-            "Later",
-            icon=":material/chevron_right:",
-            disabled=shown.next is None,
-            on_click=_turn_page,
-            args=(listing, shown.next, None),
-        )
-
-
-def _turn_page(
-    listing: tuple[str, Order, str | None],
-    after: QueueCursor | None,
-    before: QueueCursor | None,
-) -> None:
-    st.session_state[_PLACE] = (listing, after, before)
+    page_buttons(turned(None, shown.previous), turned(shown.next, None), key="compare")
 
 
 def _open_selected() -> None:

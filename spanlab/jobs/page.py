@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -20,7 +21,7 @@ from spanlab.jobs.panel import (
 )
 from spanlab.jobs.summary import summary_of
 from spanlab.jobs.views import described
-from spanlab.ui.common import actor, link, page_link, plain, store, title
+from spanlab.ui.common import actor, link, page_buttons, page_link, plain, store, title
 from spanlab.ui.messages import errors_shown
 
 _PER_PAGE = 20
@@ -52,7 +53,9 @@ def _draw_jobs() -> None:
             _draw_row(view, {name: row[name] for name in names})
         if not views:
             st.caption("There are no older jobs.")
-        _draw_page_buttons(number, full=len(views) == _PER_PAGE)
+        back = partial(_turn_page, number - 1) if number else None
+        on = partial(_turn_page, number + 1) if len(views) == _PER_PAGE else None
+        page_buttons(back, on, key="jobs", about=f"Page {number + 1}")
 
 
 def _say_no_jobs() -> None:
@@ -124,24 +127,5 @@ def _toggle(job_id: str | None) -> None:
         st.query_params[_OPEN] = job_id
 
 
-def _draw_page_buttons(number: int, *, full: bool) -> None:
-    if number == 0 and not full:
-        return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        for label, icon, step, possible in (
-            ("Newer", ":material/arrow_back:", -1, number > 0),
-            ("Older", ":material/arrow_forward:", 1, full),
-        ):
-            st.button(
-                label,
-                icon=icon,
-                key=f"jobs-{label.lower()}",
-                disabled=not possible,
-                on_click=_turn_page,
-                args=(number + step,),
-            )
-        st.caption(f"Page {number + 1}", width="content")
-
-
 def _turn_page(number: int) -> None:
-    st.session_state[_PAGE] = max(number, 0)
+    st.session_state[_PAGE] = number

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 
 import streamlit as st
 
@@ -19,7 +20,7 @@ from spanlab.memory.workflow import (
 from spanlab.output.figures import counted
 from spanlab.schema import Permission
 from spanlab.schema.memory import MemoryEntry, StoredEntry
-from spanlab.ui.common import actor, kept, page_link, plain, title
+from spanlab.ui.common import actor, kept, page_buttons, page_link, plain, title
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 
 _PER_PAGE = 10
@@ -100,18 +101,12 @@ def _draw_entries(scope: str, name: str) -> None:
     entries = _memory().page(scope, entity, limit=_PER_PAGE + 1, **place)
     for stored in entries[:_PER_PAGE]:
         _draw_entry(stored)
-    if page_ends or len(entries) > _PER_PAGE:
-        with st.container(horizontal=True):
-            st.button(
-                "Newer", disabled=not page_ends, icon=":material/arrow_back:", on_click=_turn_page
-            )
-            st.button(
-                "Older",
-                disabled=len(entries) <= _PER_PAGE,
-                icon=":material/arrow_forward:",
-                on_click=_turn_page,
-                args=(entries[_PER_PAGE - 1].id if len(entries) > _PER_PAGE else None,),
-            )
+    is_last = len(entries) <= _PER_PAGE
+    page_buttons(
+        _turn_page if page_ends else None,
+        None if is_last else partial(_turn_page, entries[_PER_PAGE - 1].id),
+        key="memory",
+    )
 
 
 def _turn_page(entry_id: int | None = None) -> None:

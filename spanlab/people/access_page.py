@@ -8,13 +8,7 @@ import streamlit as st
 
 from spanlab.output.tables import ResultTable
 from spanlab.people.forgetting import forget_person
-from spanlab.people.logins import (
-    in_days,
-    is_valid,
-    log_table,
-    role_table,
-    token_table,
-)
+from spanlab.people.logins import in_days, is_valid, log_table, role_table, token_table
 from spanlab.people.panel import offer_to_revoke, revocations
 from spanlab.schema import Permission, Role
 from spanlab.ui.common import actor, dataset_at, datasets_with, page_link, store, title

@@ -339,7 +339,13 @@ def role_table(roles: Sequence[GrantedRole], invited: Sequence[AccessToken] = ()
         title="Roles",
         columns=columns_of("text", "Person", "Subject", "Role", "Dataset", "Since"),
         rows=tuple(
-            (_person(role), role.subject, role.role.value, role.dataset or _ALL, _day(role.at))
+            (
+                role.name or role.subject.removeprefix(EMAIL),
+                role.subject,
+                role.role.value,
+                role.dataset or _ALL,
+                _day(role.at),
+            )
             for role in roles
         )
         + tuple(
@@ -350,23 +356,16 @@ def role_table(roles: Sequence[GrantedRole], invited: Sequence[AccessToken] = ()
     )
 
 
-def _person(role: GrantedRole) -> str:
-    """Return a person's name, or the address that a role waits for."""
-    return role.name or role.subject.removeprefix(EMAIL)
-
-
 def token_table(tokens: Sequence[AccessToken], title: str) -> ResultTable:
     """Return a line for each key or invitation."""
-    people = any(token.kind == "invitation" for token in tokens)
-    names = ("Id", "For", "Role", "Dataset", "Made", "Ends", "Status")
-    for_people = ("Worker", "Code") if people else ()
+    names = ("Id", "For", "Role", "Dataset", "Made", "Ends", "Status", "Worker", "Code")
     return ResultTable(
         key="tokens",
         title=title,
-        columns=columns_of("text", *names, *for_people),
-        rows=tuple(_token_row(token, people=people) for token in tokens),
+        columns=columns_of("text", *names),
+        rows=tuple(map(_token_row, tokens)),
         empty="there are none yet",
-    )
+    ).without()
 
 
 def log_table(entries: Sequence[LogEntry]) -> ResultTable:
@@ -412,12 +411,12 @@ def _name(token: AccessToken) -> str:
     return token.label or token.worker or "no name"
 
 
-def _token_row(token: AccessToken, *, people: bool = False) -> tuple[Cell, ...]:
-    row: tuple[Cell, ...] = (
+def _token_row(token: AccessToken) -> tuple[Cell, ...]:
+    return (
         *(token.id, token.label, token.role.value, token.dataset or _ALL, _day(token.at)),
         *("never" if token.expires is None else _day(token.expires), state_of(token)),
+        *(token.worker, token.code),
     )
-    return (*row, token.worker or "", token.code or "") if people else row
 
 
 def _day(at: datetime) -> str:

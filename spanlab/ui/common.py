@@ -169,6 +169,30 @@ def start_bar(*, border: bool = True) -> DeltaGenerator:
     return st.container(border=border, key="start-bar")
 
 
+def page_buttons(
+    back: Callable[[], None] | None, on: Callable[[], None] | None, *, key: str, about: str = ""
+) -> None:
+    """Draw the buttons between pages of a list; nothing where all of it is on one.
+
+    Args:
+        back: turns to the page before; None on the first one.
+        on: turns to the next page; None on the last one.
+        key: of the list; the buttons' keys begin with it.
+        about: what is said beside them.
+    """
+    if back or on:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            for which, icon, turn in (("previous", "back", back), ("next", "forward", on)):
+                st.button(
+                    f"{which.capitalize()} page",
+                    icon=f":material/arrow_{icon}:",
+                    key=f"{key}-{which}",
+                    disabled=turn is None,
+                    on_click=turn,
+                )
+            st.caption(about, width="content")
+
+
 def editor_head() -> DeltaGenerator:
     """Return the line above the editor: its queue, what is in it, and links."""
     return st.container(

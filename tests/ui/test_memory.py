@@ -52,7 +52,7 @@ def test_evidence_is_found_by_name_judged_and_deleted(open_page: OpenPage, store
     assert "It is 330 m" not in shown
     app.button(key="_block-13").click().run()
     assert ":red-badge[:material/block: Blocked]" in everything(app)
-    app = app.button[[each.label for each in app.button].index("Older")].click().run()
+    app = app.button[[each.label for each in app.button].index("Next page")].click().run()
     assert "https://a.example/*x*. Found by search for “tower”" in everything(app)
     app.text_input(key="spanlab.memory.name").set_value("Eifel Tower").run()
     assert "It has part" not in everything(app)

@@ -122,7 +122,7 @@ def test_many_jobs_come_page_by_page_the_newest_first(open_page: OpenPage, store
     for _ in range(2):
         assert not app.exception
         seen += [box.key for box in app.button if str(box.key).startswith("details-")]
-        app.button(key="jobs-older").click().run()
+        app.button(key="jobs-next").click().run()
     assert seen == [f"details-{view.id}" for view in listed]
     assert "There are no older jobs" in everything(app)
-    assert app.button(key="jobs-older").disabled
+    assert app.button(key="jobs-next").disabled
