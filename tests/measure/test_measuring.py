@@ -346,7 +346,7 @@ def test_what_a_detector_marks_is_no_rate_until_it_is_measured(
     asked = ["rates", "d", "--by", "meta.model", "--annotators", "judge"]
     environment = {"SPANLAB_HOME": str(tmp_path / "home")}
     shown = run_here(asked, tmp_path, environment).stdout
-    assert "Marked by judge by meta.model, with 95 % intervals" in shown
+    assert "Marked by judge by model, with 95 % intervals" in shown
     assert "A detector's marks are not a hallucination rate" in shown
     assert "so far" not in shown
     queue = measurement_queue(store, "d")[:50]
