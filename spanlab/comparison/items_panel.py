@@ -202,7 +202,7 @@ def item_list(summary: DatasetSummary, order: Order, lang: str | None) -> None:
         place = (listing, after, before)
         return partial(st.session_state.update, {_PLACE: place}) if after or before else None
 
-    page_buttons(turned(None, shown.previous), turned(shown.next, None), key="compare")
+    page_buttons(turned(None, shown.previous), turned(shown.next, None), key="compare-items")
 
 
 def _open_selected() -> None:

@@ -101,6 +101,19 @@ def test_next_and_previous_follow_the_order(open_page: OpenPage, mine: Store) ->
     assert app.query_params["item"] == "apart"
 
 
+def test_a_list_of_several_pages_is_turned(open_page: OpenPage, store: Store) -> None:
+    gold = says("gold", AnnotatorKind.GOLD, ANSWER)
+    store.import_records("many", [record(f"i{at:03}", "en", gold) for at in range(120)])
+    app = open_page("compare", dataset="many")
+    assert not app.exception
+    first = list(app.dataframe[0].value["Item"])
+    app.button(key="compare-items-next").click().run()
+    assert not app.exception
+    assert set(first).isdisjoint(app.dataframe[0].value["Item"])
+    app.button(key="compare-items-previous").click().run()
+    assert list(app.dataframe[0].value["Item"]) == first
+
+
 def test_a_language_narrows_the_items(open_page: OpenPage, mine: Store) -> None:
     app = open_page("compare", item="apart")
     app.selectbox(key="compare-lang").set_value("en").run()
