@@ -64,7 +64,12 @@ class _Server(MCPServer[Any]):
         own = tools.get(name, given)
         if unknown := sorted(set(given) - set(own)):
             raise ToolError(f"{name} takes no {', '.join(unknown)}; it takes {', '.join(own)}")
-        return await super().call_tool(name, given, context)
+        try:
+            return await super().call_tool(name, given, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise _told(error.__cause__) from None
+            raise
 
 
 def mcp_server(
@@ -270,13 +275,17 @@ def tool_errors() -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        wrong = (
-            f"{'.'.join(map(str, each['loc']))}: {message_of(each)}".removeprefix(": ")
-            for each in error.errors(include_url=False)
-        )
-        raise ToolError(redact("; ".join(wrong))) from None
+        raise _told(error) from None
     except (SpanlabError, ValueError) as error:
         raise ToolError(redact(str(error))) from None
+
+
+def _told(error: ValidationError) -> ToolError:
+    wrong = (
+        f"{'.'.join(map(str, each['loc']))}: {message_of(each)}".removeprefix(": ")
+        for each in error.errors(include_url=False)
+    )
+    return ToolError(redact("; ".join(wrong)))
 
 
 def as_json(passages: Iterable[Passage]) -> Shown:

@@ -434,6 +434,8 @@ def annotate(
     detectors: list[Any] = [detector]
     if isinstance(detector, Sequence) and not isinstance(detector, str):
         detectors = list(detector)
+    if not detectors:
+        raise UsageError("annotate: no detector is named")
     limits, specs = _limits_and_specs(detectors, options)
     own = [_as_detector(value) for value in detectors if not isinstance(value, str | _CHOICES)]
     request = RunRequest.of(limits, detectors=specs) if specs else None

@@ -126,6 +126,7 @@ def test_what_is_no_input_is_refused_with_what_would_be_right() -> None:
             "expected texts, dicts or documents, found 3",
         ),
         (lambda: spanlab.check("Paris", "x", detector=["offline"]), "take one detector"),
+        (lambda: spanlab.annotate(rows, []), "no detector is named"),
         (lambda: assert_grounded("Paris", [anything]), "expected texts, dicts or documents, found"),
     ):
         with pytest.raises((UsageError, InputError), match=re.escape(said)):

@@ -134,7 +134,7 @@ def test_an_argument_that_a_tool_does_not_take_is_refused(here: Settings) -> Non
     async def ask(name: str, arguments: dict[str, Any]) -> str:
         async with Client(mcp_server(None, ["wikipedia"], here)) as client:
             told = await client.call_tool(name, arguments)
-            assert told.is_error == ("lang" in arguments)
+            assert told.is_error == ("language" not in arguments)
             return str(told.content[0].text)  # type: ignore[union-attr]
 
     asked = {"title": "Tower", "lang": "de"}
@@ -142,6 +142,8 @@ def test_an_argument_that_a_tool_does_not_take_is_refused(here: Settings) -> Non
         "wikipedia_summary takes no lang; it takes title, language"
     )
     assert asyncio.run(ask("no_such_tool", asked)) == "Unknown tool: no_such_tool"
+    assert asyncio.run(ask("wikipedia_summary", {})) == "title: it is missing"
+    assert asyncio.run(ask("wikipedia_summary", {"title": 1})) == "title: it should be a text"
     null = {"title": "Tower", "language": None}  # as programs send what is left open
     assert "The tower is iron." in asyncio.run(ask("wikipedia_summary", null))
 
