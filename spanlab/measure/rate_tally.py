@@ -27,7 +27,7 @@ from spanlab.measure.rates import (
     relations_by,
     values_of,
 )
-from spanlab.output.figures import sampling_alone
+from spanlab.output.figures import counted, sampling_alone
 from spanlab.output.tables import ONE_ITEM, MeanInterval
 from spanlab.schema import (
     ADJUDICATED,
@@ -64,6 +64,10 @@ _WHERE: Final = {
     "uncertainty": "to where the detector is unsure",
     "length": "to long answers more often than to short ones",
 }
+_REFUTED: Final = (
+    "{n} with claims that are called wrong, but without a mark or a verdict on the whole: they "
+    "count as without hallucinations, but among claims."
+)
 _MOST_PAIRS: Final = 12  # groups up to which every two are compared
 _REPORT_EVERY: Final = 100
 
@@ -209,6 +213,7 @@ class RateTally:
         self._unlabelled = 0
         self._unplaced = 0
         self._are_wrong_unplaced = False
+        self._refuted = 0
 
     @property
     def values(self) -> set[str]:
@@ -224,6 +229,12 @@ class RateTally:
         self._counted.update(annotation.annotator for annotation in annotations)
         alone = [annotation for annotation in annotations if annotation.is_verdict_only]
         self._unplaced += len(alone) == len(annotations)
+        self._refuted += any(
+            not annotation.hallucinated
+            and annotation.kind in {AnnotatorKind.GOLD, AnnotatorKind.PERSON}
+            and any(claim.verdict in HALLUCINATED for claim in annotation.claims)
+            for annotation in annotations
+        )
         self._are_wrong_unplaced |= any(annotation.hallucinated for annotation in alone)
         for value, part in self._values(record):
             item_rates = _mean_rates(part, self._annotators, self._related(record))
@@ -257,6 +268,7 @@ class RateTally:
             remarks=(
                 *((f"{_NO_RATE} {sampling_alone(machines)}",) if machines else ()),
                 *((ONE_ITEM,) if any(group.n == 1 for group in groups) else ()),
+                *((_REFUTED.format(n=counted(self._refuted, "answer")),) if self._refuted else ()),
                 *((_NO_COMMON,) if is_unpaired else ()),
                 *(
                     f"{group.value}: {group.n:,} answers to {group.clusters:,} questions or "

@@ -9,7 +9,7 @@ from spanlab import Annotation, Item, Record, Span
 from spanlab.measure.measurement import measure
 from spanlab.measure.rate_tally import rates
 from spanlab.measure.sample import plan_measurement, read_measured
-from spanlab.schema import MeasurementPlan
+from spanlab.schema import Claim, MeasurementPlan
 from spanlab.storage import Store
 from spanlab.text.labels import vote
 
@@ -69,6 +69,15 @@ def test_a_measurement_of_characters_counts_the_same(
     before = items.line
     items.refresh(store.record("d", "i1"))
     assert items.line == before
+
+
+def test_claims_that_are_refuted_without_a_mark_are_told(store: Store) -> None:
+    claims = [Claim(text="It is new.", verdict="refuted"), Claim(text="It is a tower.")]
+    gold = Annotation(annotator="gold", kind="gold", claims=claims)
+    item = Item(id="a", answer=ANSWER)
+    store.import_records("d", [Record(item=item, annotations=(gold,))])
+    (told,) = (one for one in rates(store, "d", "lang").remarks if "claims" in one)
+    assert told.startswith("1 answer with claims that are called wrong")
 
 
 def test_scores_votes_and_agreement_count_it_too() -> None:
