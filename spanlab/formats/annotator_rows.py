@@ -31,6 +31,7 @@ from spanlab.formats.guess import NAMES, guess, may_mark
 from spanlab.formats.judged_parts import JudgedParts, judged_parts_in, judged_rows, may_be_part
 from spanlab.formats.reader import is_missing, text_of
 from spanlab.formats.verdict_columns import Rules, as_said_by, verdict_columns
+from spanlab.formats.verdict_words import NO, YES, are_verdicts, plain_word
 from spanlab.formats.vocabulary import all_words, words_in
 from spanlab.output.figures import counted, named_ids
 from spanlab.schema import Annotation
@@ -40,6 +41,7 @@ SPANS: Final = "spans"  # the field of it that marked places become
 _ANNOTATORS: Final = frozenset(words_in("judged", "by_annotator"))
 _BY_PEOPLE: Final = frozenset(words_in("judged", "by_people"))
 _USERS: Final = frozenset(words_in("judged", "by_users"))
+_FLAGS: Final = (YES | NO) - {"0", "1"}  # which may be numbers of annotators
 _EDGES: Final = (("start", "end"), ("begin", "end"), ("from", "to"))
 _OFFSETS: Final = frozenset(("char", "character", "offset", "index", "idx", "position", "pos"))
 _OWNERS: Final = frozenset(("span", "hallucinated", "hallucination", "error", "mark", "marked"))
@@ -290,7 +292,7 @@ def annotator_rows_in(
     """
     mapping = guess(columns_of(samples), samples, user_columns)
     about = list(filter(None, map(mapping.get, _ABOUT)))
-    annotator = _annotator_in(samples, about if "spans" in mapping else [])
+    annotator = _annotator_in(samples, about, is_marked="spans" in mapping)
     is_quoted = words_of(mapping.get("spans", "")) in _BESIDE["text"]
     is_placed = ("spans" in mapping and not is_quoted) or "answer" not in mapping
     place = None if is_placed else _place_in(samples, mapping, is_said_by=bool(annotator))
@@ -332,23 +334,44 @@ def annotator_rows_in(
     return rows
 
 
-def _annotator_in(samples: Samples, about: Sequence[str]) -> str:
+def _annotator_in(samples: Samples, about: Sequence[str], *, is_marked: bool) -> str:
     """Return the column that says who annotates; "" for none.
 
     That is a user's beside marks (whose answers are ``about``), if two of them have one answer, or
-    Potato has written the rows: elsewhere users ask.
+    Potato has written the rows; beside verdicts, if most answers are several users' and none has
+    judged one twice. Elsewhere users ask.
     """
     names = dict.fromkeys(name for cells in samples for name in cells)
     answers = [to_json([value_at(cells, path) for path in about]) for cells in samples]
-    are_users = about and (len({*answers}) < len(answers) or "instance_id" in names)
-    called = _ANNOTATORS | (_USERS if are_users else frozenset())
+    n_answers = len({*answers})
+    is_shared = n_answers < len(answers) if is_marked else 2 * n_answers <= len(answers)
+    are_users = about and (is_shared or (is_marked and "instance_id" in names))
     for name in names:
         values = [cells.get(name) for cells in samples]
-        if words_of(name) in called and all(
-            isinstance(v, str | int | float | None) for v in values
-        ):
+        if not all(isinstance(v, str | int | float | None) for v in values):
+            continue
+        is_once = is_marked or len({*zip(answers, values, strict=True)}) == len(values)
+        is_user = are_users and is_once and words_of(name) in _USERS
+        is_verdict = are_verdicts({*values}) or _FLAGS.issuperset(map(plain_word, values))
+        if is_user or (words_of(name) in _ANNOTATORS and not is_verdict):
             return name
     return ""
+
+
+def told_twice(samples: Samples, mapping: Mapping[str, str], judging: Sequence[str]) -> str:
+    """Return a remark on answers of which several records say different things; "" for none."""
+    said: dict[bytes, set[bytes]] = {}
+    for cells in samples:
+        key = to_json([value_at(cells, mapping[field]) for field in _ABOUT if field in mapping])
+        said.setdefault(key, set()).add(to_json([value_at(cells, path) for path in judging]))
+    n_twice = sum(len(verdicts) > 1 for verdicts in said.values()) if judging else 0
+    return (
+        f"the same answer stands in several of the first {len(samples):,} records with different "
+        f"verdicts: {counted(n_twice, 'answer')}; each record is an item, and counts by itself; a "
+        "column called annotator, with who judged, makes one item of them"
+        if n_twice
+        else ""
+    )
 
 
 def _shared_id(samples: Samples) -> str:

@@ -34,6 +34,7 @@ from spanlab.formats.annotator_rows import (
     MarksOfPeople,
     annotator_rows_in,
     marks_of_people,
+    told_twice,
 )
 from spanlab.formats.cells import (
     about_reply,
@@ -373,6 +374,8 @@ class MappedReader(reader.FormatReader):
             yield f"tags around what is hallucinated, in {tagged}, are read as marked places"
         yield from self._marked_by.told()
         yield self._joined
+        if self._by_annotator is None:
+            yield told_twice(self._samples, self._mapping, [*self._verdicts.read])
 
     @cached_property
     def _samples(self) -> tuple[dict[str, Any], ...]:
