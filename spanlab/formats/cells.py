@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Annotated, Any, Final
@@ -450,20 +450,24 @@ def gold_in(value: Any, column: str, answer: str) -> Annotation | None:
             for quote, start in zip(quotes, placed, strict=True)
             if start is not None
         ]
-    spans = spans_in(labels, column, answer)
-    right = tuple(span for span in spans if _says_right(span.label))
+    spans, right = wrong_and_right(spans_in(labels, column, answer))
     return Annotation(
         annotator="gold",
         kind=AnnotatorKind.GOLD,
         answer_hallucinated=bool(claims) or None,
-        spans=tuple(span for span in spans if span not in right),
-        claims=(*claims, *(Claim(text=s.text, source=s, verdict="supported") for s in right)),
+        spans=spans,
+        claims=(*claims, *right),
     )
 
 
-def _says_right(label: str | None) -> bool:
-    """Say whether the label of a place says that nothing is wrong there."""
-    return len(label or "") > 1 and VERDICTS.get(plain_word(label)) == "supported"
+def wrong_and_right(spans: Iterable[Span]) -> tuple[tuple[Span, ...], tuple[Claim, ...]]:
+    """Return the places where something is wrong; those labelled as right, as supported claims."""
+    sides: dict[bool, list[Span]] = {True: [], False: []}
+    for span in spans:
+        label = span.label or ""
+        sides[len(label) > 1 and VERDICTS.get(plain_word(label)) == "supported"].append(span)
+    claims = (Claim(text=span.text, source=span, verdict="supported") for span in sides[True])
+    return tuple(sides[False]), tuple(claims)
 
 
 def marks_in_text(text: str, answer: str) -> list[Any] | None:

@@ -25,7 +25,7 @@ from pydantic_core import from_json, to_json
 from spanlab.base.errors import InputError
 from spanlab.doors import Export
 from spanlab.formats import reader
-from spanlab.formats.cells import passages_in
+from spanlab.formats.cells import passages_in, wrong_and_right
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.guess import guess
 from spanlab.formats.json_rows import names_in_first
@@ -199,6 +199,8 @@ class LabelStudioReader(reader.FormatReader):
         if told is not None:
             about |= {"answer_prob": told.answer_prob, "note": told.note}
             about["hard"] = told.hard_labels(spans)
+        else:
+            spans, about["claims"] = wrong_and_right(spans)
         verdict = _verdict(result)
         return Annotation(answer_hallucinated=verdict, spans=spans, responses=responses, **about)
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 from pydantic_core import to_json
 
 from spanlab.formats import reader
-from spanlab.formats.cells import passages_in, spans_in
+from spanlab.formats.cells import passages_in, spans_in, wrong_and_right
 from spanlab.formats.files import FileRow
 from spanlab.formats.reader import FormatEntry, checked
 from spanlab.schema import Annotation, AnnotatorKind, Item, Record, Status
@@ -96,8 +96,8 @@ def _text_of(row: FileRow) -> bytes:
 def _annotation(name: str, task: _Task) -> Annotation:
     if task.answer == "ignore":
         return Annotation(annotator=name, kind=AnnotatorKind.PERSON, status=Status.SKIPPED)
-    spans = spans_in(task.spans, "spans", task.text)
-    return Annotation(annotator=name, kind=AnnotatorKind.PERSON, spans=spans)
+    spans, right = wrong_and_right(spans_in(task.spans, "spans", task.text))
+    return Annotation(annotator=name, kind=AnnotatorKind.PERSON, spans=spans, claims=right)
 
 
 FORMAT = FormatEntry(name="prodigy", title="Prodigy", reader=ProdigyReader, order=70)
