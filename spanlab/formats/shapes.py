@@ -26,7 +26,7 @@ from pydantic_core import from_json, to_json
 from spanlab.base.errors import InputError
 from spanlab.formats.cells import chat_in, is_mask
 from spanlab.formats.chats import HOLDS, SAYS, answers_in, is_chat, pairs_apart, plain_chat
-from spanlab.formats.columns import model_in, words_of
+from spanlab.formats.columns import model_in, value_at, words_of
 from spanlab.formats.files import FileRow, InputFile
 from spanlab.formats.guess import NAMES, guess
 from spanlab.formats.reader import parse_list
@@ -197,6 +197,17 @@ def with_messages(record: Row) -> Row:
         rest = {name: value for name, value in record.items() if name not in fields}
         return {**rest, "messages": chat}
     return record
+
+
+def with_branch(record: Row) -> Row:
+    """Return a chat of ChatGPT's with the reply that its user kept as the last, and its model."""
+    nodes, current = record.get("mapping"), str(record.get("current_node"))
+    if not isinstance(nodes, Mapping) or current not in nodes:
+        return record
+    kept = {current: nodes[current]}
+    slug = value_at(kept, f"{current}.message.metadata.model_slug")
+    model = {"model_slug": slug} if slug else {}
+    return {**record, "mapping": {n: v for n, v in nodes.items() if n not in kept} | kept, **model}
 
 
 def _turns_in(record: Row) -> Iterator[tuple[Sequence[str], Any]]:

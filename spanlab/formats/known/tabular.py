@@ -93,7 +93,13 @@ from spanlab.formats.reader import (
     within,
 )
 from spanlab.formats.recipes import known_for
-from spanlab.formats.shapes import untyped, with_labels_of_turn, with_messages, with_rows
+from spanlab.formats.shapes import (
+    untyped,
+    with_branch,
+    with_labels_of_turn,
+    with_messages,
+    with_rows,
+)
 from spanlab.formats.sides import SideBySide, Sides, packing_in
 from spanlab.formats.threads import (
     Thread,
@@ -757,7 +763,7 @@ def _cells_of(row: FileRow) -> dict[str, Any]:
     cells = row.value
     if not isinstance(cells, dict):
         raise InputError("the record is not an object", found=cells, expected="a JSON object")
-    plain = with_messages(with_rows(untyped(cells)))
+    plain = with_messages(with_rows(with_branch(untyped(cells))))
     return _opened(with_labels_of_turn(plain, row.turn)[0])
 
 
