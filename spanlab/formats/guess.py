@@ -508,7 +508,12 @@ def _is_marked(value: Any, column: str) -> bool:
     words = words_of(column.rpartition(".")[2])
     if not parts and words in {"annotations", "entities"}:
         return False  # which of many things they are shows in what is in them
-    if "." in column and words == "label" and isinstance(parts, list) and any(map(is_extent, parts)):
+    if (
+        "." in column
+        and words == "label"
+        and isinstance(parts, list)
+        and any(map(is_extent, parts))
+    ):
         return False  # those of parts in parts
     quoted = words in _QUOTES or not {"spans", "hallucinations"}.isdisjoint(words.split())
     return isinstance(parts, list) and all(

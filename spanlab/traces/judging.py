@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from spanlab.formats.prompt_labels import last_round
 from spanlab.formats.verdict_words import NO, YES
 from spanlab.formats.vocabulary import words_in
 from spanlab.traces import spans as told
-from spanlab.traces.prompts import core_of, last_round, parts_of
+from spanlab.traces.prompts import core_of, parts_of
 from spanlab.traces.quoting import START, Texts
 from spanlab.traces.spans import Span, TracedMessage, parse_json, text_said
 

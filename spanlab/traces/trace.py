@@ -11,10 +11,11 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any, Final, TypeVar
 
+from spanlab.formats.prompt_labels import last_round
 from spanlab.output.figures import counted
 from spanlab.traces import spans as told
 from spanlab.traces.judging import EarlierAnswers, is_like_verdict
-from spanlab.traces.prompts import last_round, parts_of
+from spanlab.traces.prompts import parts_of
 from spanlab.traces.recording import Recorder
 from spanlab.traces.spans import (
     Span,

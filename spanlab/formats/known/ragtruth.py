@@ -24,6 +24,7 @@ from spanlab.formats import reader
 from spanlab.formats.cells import spans_in
 from spanlab.formats.contexts import RecordIndex
 from spanlab.formats.files import FileRow, InputFile
+from spanlab.formats.prompt_labels import labels_in, last_round, sections_named, text_behind
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import FormatEntry, checked
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record
@@ -173,7 +174,9 @@ def _label_extras(line: _Response) -> dict[str, JsonValue]:
 
 
 _ASKED: Final = "question:\n"
-_KINDS: Final = ("text", "article", "document", "structured data")  # of what stands below a line
+_KINDS: Final = re.compile(  # of what stands below a line
+    r"\b(?:texts?|articles?|documents?|structured data)\b", re.IGNORECASE
+)
 _REFUSAL: Final = "In case the passages do not contain"
 _ENDS: Final = ("output:", "overview:", "summary:", "answer:")
 
@@ -195,11 +198,16 @@ def split_prompt(prompt: str) -> ApartPrompt | None:
             Passage(text=text.lstrip(" \t").strip("\n")) for _, text in _numbered(body)
         )
         return ApartPrompt(question.partition("\n")[0].strip() if marker else instruction, passages)
+    asked = last_round(prompt)
+    labels = [label for label in labels_in(asked) if text_behind(asked, label)]
+    if labels and labels[-1]["question"]:  # a prompt of somebody else's
+        named = tuple(Passage(text=s.text) for s in sections_named(asked, asks=True) if s.text)
+        return ApartPrompt(text_behind(asked, labels[-1]), named) if named else None
     place = 0
     task = 0
     for line in body.splitlines(keepends=True):
         place += len(line)
-        if line.rstrip().endswith(":") and any(kind in line.lower() for kind in _KINDS):
+        if line.rstrip().endswith(":") and _KINDS.search(line):
             task = place
     if not ended or not task or not body[task:].strip():
         return None
