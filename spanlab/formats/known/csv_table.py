@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import closing
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from spanlab.base.errors import InputError
@@ -22,7 +22,6 @@ from spanlab.output.csv_text import UNGUARDED, as_written
 
 _DELIMITERS = ",;\t|"
 _LOOKED_AT = 20  # rows that tell it
-_END = "\0\0the end\0\0"  # a line after the last one, which a quote that is open takes in
 
 
 class CsvReader(TableReader):
@@ -69,19 +68,38 @@ class CsvReader(TableReader):
             if is_said:
                 text.readline()
                 lines.begin = 2
-            reader = csv.reader(lines, delimiter=delimiter)
             csv.field_size_limit(2**31 - 1)  # the lines of a row are counted, whatever its cells
-            for cells in reader:
-                if cells and cells[-1].endswith(_END):
-                    if cells != [_END]:
-                        raise self._error("a quote is opened here and never closed", lines.begin)
-                    return
-                last_line = reader.line_num + is_said
+            for cells in self._parsed(lines, delimiter):
+                last_line = lines.number + is_said
                 blank = last_line == lines.begin and not lines.latest.strip(" \t\r\n")
                 # Excel ends tables with rows of separators alone.
                 if not (blank and len(cells) < 2) and (len(cells) < 2 or any(cells)):
                     yield _CsvRow(cells, lines.begin)
                 lines.begin, lines.taken = last_line + 1, 0
+
+    def _parsed(self, lines: _BoundedLines, delimiter: str) -> Iterator[list[str]]:
+        """Yield the rows; a quote inside a line's cell may be a sign of its own, as others write.
+
+        Raises:
+            InputError: one that a cell of several lines begins with has text behind its end.
+        """
+        source = iter(lines)
+        rows = csv.reader(source, delimiter=delimiter, strict=True)
+        while True:
+            first = lines.number + 1
+            try:
+                cells = next(rows)
+            except StopIteration:
+                return
+            except csv.Error:
+                if lines.number > first and not lines.is_over:
+                    problem = "a quote is opened here, and text stands where it closes"
+                    raise self._error(f"{problem}, on line {lines.number}", lines.begin) from None
+                cells = next(csv.reader(chain([lines.latest], source), delimiter=delimiter))
+                if lines.is_over:
+                    problem = "a quote is opened here and never closed"
+                    raise self._error(problem, lines.begin) from None
+            yield cells
 
     def _error(self, problem: str, line: int) -> InputError:
         return InputError(
@@ -98,7 +116,7 @@ class _CsvRow(NamedTuple):
 
 
 class _BoundedLines:
-    """The lines of a CSV file and one behind them; a row that takes too many of them is refused."""
+    """The lines of a CSV file; a row that takes too many of them is refused."""
 
     def __init__(self, text: io.TextIOBase, file: InputFile) -> None:
         self._text = text
@@ -106,6 +124,8 @@ class _BoundedLines:
         self._most = file.limit // CELL
         self.begin = 1  # line on which the present row begins
         self.taken = 0  # characters of it
+        self.number = 0  # of the latest line
+        self.is_over = False  # whether more was asked for than there is
         self.latest = ""
 
     def __iter__(self) -> Iterator[str]:
@@ -115,9 +135,9 @@ class _BoundedLines:
                 if self.taken > self._most:
                     what, limit = "the row (is a quote closed?)", self._file.limit
                     raise too_large(what, limit, file=self._file.name, line=self.begin)
-                self.latest = line
+                self.latest, self.number = line, self.number + 1
                 yield line
-            yield _END
+            self.is_over = True
         except UnicodeDecodeError as error:
             raise InputError(
                 f"not UTF-8: {error.reason}",
