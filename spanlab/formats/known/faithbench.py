@@ -71,10 +71,11 @@ class FaithBenchReader(reader.FormatReader):
         """Say whether a file has samples that somebody annotated; others' are of other things."""
         samples = record.get("samples")
         first_sample = samples[0] if isinstance(samples, list) and samples else None
-        is_other = isinstance(first_sample, dict) and not first_sample.keys() & {
+        is_own = isinstance(first_sample, dict) and first_sample.keys() & {
             "sample_id",
             "annotations",
         }
+        is_other = first_sample is not None and not is_own
         is_other |= "eval" in record  # of Inspect
         return super().recognises(record) and not is_other
 
