@@ -215,6 +215,7 @@ class AnnotatorRows(NamedTuple):
 
 
 _MARKS: Final = frozenset(chain.from_iterable(map(str.split, words_in("parts", "marks"))))
+_OF_OTHERS: Final = {*words_in("parts", "found"), *words_in("parts", "passages"), "question"}
 _PEOPLE: Final = re.compile(rf"(?:{'|'.join(words_in('parts', 'annotators'))}) ?(?:\d+|[a-z])")
 
 
@@ -249,6 +250,8 @@ def marks_of_people(samples: Samples, answer: str) -> MarksOfPeople:
         held = [cells.get(column) for cells in samples]
         words = re.findall(r"[^\W_]+", column)
         name = " ".join(word for word in words if word.lower() not in _MARKS)
+        if not _OF_OTHERS.isdisjoint(words_of(column).split()):
+            continue
         if all(isinstance(value, Mapping | None) for value in held):
             names = dict.fromkeys(name for value in held for name in value or ())
             is_called = _MARKS.issuperset(map(str.lower, words)) or words_of(column) in _BY_PEOPLE

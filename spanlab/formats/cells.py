@@ -25,6 +25,7 @@ from spanlab.formats.chats import (
     turn_of,
     turn_without_answer,
 )
+from spanlab.formats.columns import words_of
 from spanlab.formats.quotes import find_quote, span_at
 from spanlab.formats.reader import (
     NoAnswer,
@@ -458,6 +459,31 @@ def gold_in(value: Any, column: str, answer: str) -> Annotation | None:
         spans=spans,
         claims=(*claims, *right),
     )
+
+
+def in_code_points(marks: Any, answer: str, cells: Mapping[str, Any]) -> Any:
+    """Return marks by code points, if a column beside says that they count other units."""
+    parts = parse_list(marks)
+    if not isinstance(parts, list):
+        return marks
+    units = (plain_word(cells[name]) for name in cells if words_of(name) in _UNIT_COLUMNS)
+    encoding, width = next(filter(None, map(_UNITS.get, units)), ("", 0))
+    if not encoding:
+        return marks
+    raw = answer.encode(encoding)
+    placed = [part if isinstance(part, str) else _as_extent(part) for part in parts]
+    for part in placed:
+        for edge in ("start", "end") if isinstance(part, dict) else ():
+            if isinstance(unit := part.get(edge), int) and 0 <= unit * width <= len(raw):
+                part[edge] = len(raw[: unit * width].decode(encoding, errors="ignore"))
+    return placed
+
+
+_UNIT_COLUMNS: Final = frozenset(f"offset {name}" for name in ("type", "unit", "units", "encoding"))
+_UNITS: Final = {
+    **dict.fromkeys(("byte", "bytes", "utf8", "utf 8"), ("utf-8", 1)),
+    **dict.fromkeys(("utf16", "utf 16", "utf16codeunit", "utf 16 code units"), ("utf-16-le", 2)),
+}
 
 
 def wrong_and_right(spans: Iterable[Span]) -> tuple[tuple[Span, ...], tuple[Claim, ...]]:

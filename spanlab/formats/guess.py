@@ -287,19 +287,12 @@ class _Guesser:
             (field == "id" and words != "id" and len(set(map(str, values))) < len(values))
             or (field == "answer" and (_is_figure(column, values) or self._is_of_marks(column)))
             or (field == "answer" and in_objects(column, values) is not None)
-            or (field == "messages" and words.endswith(_TALK) and not self._is_said(words, values))
             # Verdicts on answers that say more than a verdict are no references.
             or (field == "reference" and self._judges(column, self.found.get("answer")))
         )
         # A wrong record is one to be told of, and no other column.
         fitting = 0 if is_none else sum(_FITS[field](value, column) for value in values)
         return fitting / len(values) if 0 < 2 * fitting >= len(values) else 0.0
-
-    def _is_said(self, words: str, values: Sequence[Any]) -> bool:
-        """Say whether a context is what was said before: texts, beside evidence and no question."""
-        is_alone = words == _TALK and _TALKS.isdisjoint(self._named.keys() - {_TALK})
-        has_evidence = any(name.startswith(("knowledge", "evidence")) for name in self._named)
-        return is_alone and has_evidence and all(len(alternating(value)) > 1 for value in values)
 
     def _is_of_marks(self, column: str) -> bool:
         """Say whether a column is inside the objects of a list that are places of a text."""
@@ -317,6 +310,11 @@ class _Guesser:
         A column of answers may be called by its model, or be empty; passages and marks are told by
         what others hold.
         """
+        has_evidence = any(name.startswith(("knowledge", "evidence")) for name in self._named)
+        if field == "messages" and has_evidence and _TALKS.isdisjoint(self._named.keys() - {_TALK}):
+            for column in self._named.get(_TALK, ()):
+                if all(len(alternating(value)) > 1 for value in self._values(column)):
+                    yield column, "what was said before, beside evidence"
         if field == "answer":
             free = self._free(self._columns)
             yield from ((column, "named by a model") for column in free if model_in(column))
@@ -533,7 +531,7 @@ def _is_marked(value: Any, column: str) -> bool:
 
 def _is_talk(value: Any, column: str) -> bool:
     """Say whether a value is a chat in which a model answers; deep inside others, with roles."""
-    if words_of(column) in (*HISTORIES, _TALK) and alternating(value):
+    if words_of(column) in HISTORIES and alternating(value):
         return True
     chat = asked_in(value) if "." in column else chat_in(value)
     return is_chat(chat) and bool(answers_in(chat))

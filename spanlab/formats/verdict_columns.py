@@ -44,6 +44,7 @@ _FILLERS, _NOUNS, _PEOPLE, _COUNTING, _QUALITIES, _REMARKS, _ASPECTS = (
 _OPPOSITES: Final = dict(
     zip(words_in("judged", "votes_for"), words_in("judged", "votes_against"), strict=True)
 )
+_NEGATED: Final = re.compile(r"\b(?:not|non) (\w+)")
 _JUDGES: Final = re.compile(rf"(?:{'|'.join(words_in('judged', 'programs'))})\w*")
 _COUNTED: Final = re.compile(r"\d+\w?|[a-z]")  # which of several: "judge 1", "judge b", "gpt 4o"
 _THUMBS: Final = frozenset(("thumbs", "thumb", "feedback"))  # which users give
@@ -385,12 +386,13 @@ def verdict_columns(
     if rules is not None:
         return _with_others(samples, taken, _ruled(samples, list(names), rules))
     free = [name for name in names if name not in taken.values()]
-    found = list(_of_opposites(samples, free))
-    remarks: list[str] = []
+    counted: list[str] = []  # how many facts are right and wrong
+    found = list(_of_opposites(samples, free, counted))
+    remarks = [*_kept([repr(name) for name in counted])]
     unknown_kinds: list[VerdictColumn] = []  # called like verdicts, with no value that is known
     unbracketed = Counter(_IN_BRACKETS.sub("", name) for name in free)
     held = {n: [s[n] for s in samples if s.get(n) not in (None, "")] for n in free}
-    for name in {name for column in found for name in column.names}:
+    for name in {name for column in found for name in column.names} | {*counted}:
         del held[name]
     for name, values in held.items():
         in_brackets = unbracketed[_IN_BRACKETS.sub("", name)] > 1
@@ -447,8 +449,13 @@ def _may_judge(column: VerdictColumn) -> bool:
     return bool(column.polarity) and is_short and len(column.words) <= _SHOWN
 
 
-def _of_opposites(samples: Samples, names: Sequence[str]) -> Iterator[VerdictColumn]:
-    """Yield what two columns say that count votes for and against answers, or have 1 for either."""
+def _of_opposites(
+    samples: Samples, names: Sequence[str], counted: list[str]
+) -> Iterator[VerdictColumn]:
+    """Yield what two columns say that count votes for and against answers, or have 1 for either.
+
+    Those that count something else, such as facts, are added to ``counted``.
+    """
     by_words = {_words_of_votes(name): name for name in reversed(names)}
     for name in names:
         words = _words_of_votes(name)
@@ -466,13 +473,15 @@ def _of_opposites(samples: Samples, names: Sequence[str]) -> Iterator[VerdictCol
         # What is called "correct" and "incorrect" may be answers, of which some are years.
         may_count = criterion in _THUMBS or not _COUNTING.isdisjoint(words)
         if not may_count and any((_votes(value) or 0) > 1 for value in values):
+            counted += [name, against] if any(_votes(value) in (0, 1) for value in values) else []
             continue
         owner = [word for word in words if word not in (for_it, *_FILLERS, *_COUNTING, *_CRITERIA)]
         yield VerdictColumn(name, criterion, tuple(owner), against=against)
 
 
 def _words_of_votes(name: str) -> tuple[str, ...]:
-    return tuple(words_of(name.replace("👍", " up ").replace("👎", " down ")).split())
+    words = words_of(name.replace("👍", " up ").replace("👎", " down "))
+    return tuple(_NEGATED.sub(lambda found: _OPPOSITES.get(found[1], found[0]), words).split())
 
 
 def _votes(value: object) -> int | None:

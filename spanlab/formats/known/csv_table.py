@@ -21,6 +21,7 @@ from spanlab.formats.reader import FormatEntry
 from spanlab.output.csv_text import UNGUARDED, as_written
 
 _DELIMITERS = ",;\t|"
+_IMPORT_ID = '{"ImportId"'  # in Qualtrics' third header
 _LOOKED_AT = 20  # rows that tell it
 
 
@@ -46,7 +47,10 @@ class CsvReader(TableReader):
         is_guarded = is_table(columns) and UNGUARDED not in columns  # where formulas are marked
         with closing(self._rows()) as rows:
             next(rows, None)
-            for cells, line in rows:
+            first = [*islice(rows, 2)]
+            if any(cell.startswith(_IMPORT_ID) for row in first[1:] for cell in row.cells):
+                first = []  # more headers, of Qualtrics
+            for cells, line in chain(first, rows):
                 if len(cells) > len(columns):
                     width = f"{len(cells)} cells, the header {len(columns)}"
                     raise self._error(f"this row has {width}", line)

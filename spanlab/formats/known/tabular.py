@@ -42,6 +42,7 @@ from spanlab.formats.cells import (
     chat_in,
     cited_in,
     gold_in,
+    in_code_points,
     is_reply,
     passages_in,
     people_in,
@@ -115,7 +116,7 @@ from spanlab.formats.verdict_columns import (
     rules_in,
     verdict_columns,
 )
-from spanlab.formats.verdict_words import plain_word
+from spanlab.formats.verdict_words import plain_word, tells
 from spanlab.formats.vocabulary import words_in
 from spanlab.output.figures import named_ids
 from spanlab.schema import Annotation, AnnotatorKind, Item, Passage, Record
@@ -378,6 +379,10 @@ class MappedReader(reader.FormatReader):
         if self._tagged:
             tagged = ", ".join(map(repr, self._tagged))
             yield f"tags around what is hallucinated, in {tagged}, are read as marked places"
+        column = self._mapping.get("spans", "")
+        labels = [value_at(sample, f"{column}.label") or () for sample in self._samples]
+        if column.endswith("entities") and not any(map(tells, chain.from_iterable(labels))):
+            yield f"{column!r} is read as marks of what is hallucinated; these may be mere names"
         yield from self._marked_by.told()
         yield self._joined
         if self._by_annotator is None:
@@ -491,6 +496,7 @@ class MappedReader(reader.FormatReader):
             _present(value_at(cells, names[field])) if field in names else None
             for field in ("spans", "predictions")
         )
+        spans = in_code_points(spans, item.answer, cells)
         if isinstance(spans, str) and plain_word(spans) in _UNJUDGED:
             spans = None
         elif self._are_texts_marked and value_at(cells, names["spans"]) in self._none_marked:
