@@ -123,6 +123,7 @@ class AnnotatorRows(NamedTuple):
             InputError: the file is too large to be held.
         """
         answers: dict[bytes, list[tuple[FileRow, Mapping[str, Any]]]] = {}
+        n_rejected = 0
         for row in file.held(rows):
             try:
                 cells = cells_of(row)
@@ -130,8 +131,13 @@ class AnnotatorRows(NamedTuple):
             except InputError as error:
                 yield row._replace(refused=error)  # which is said when its turn comes
             else:
+                if cells.get("AssignmentStatus") == "Rejected":  # of Mechanical Turk
+                    n_rejected += 1
+                    continue
                 answers.setdefault(self.key_of(cells), []).append((row, cells))
-        tell(self._in_words([[cells for _, cells in same] for same in answers.values()]))
+        told = self._in_words([[cells for _, cells in same] for same in answers.values()])
+        left = f"; {counted(n_rejected, 'rejected assignment')} left out" if n_rejected else ""
+        tell(told + left)
         for same in answers.values():
             first = same[0][0]
             record = self._record([cells for _, cells in same])

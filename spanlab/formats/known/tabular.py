@@ -539,7 +539,7 @@ class MappedReader(reader.FormatReader):
                 return None
             return Annotation(annotator="gold", kind=AnnotatorKind.GOLD, answer_hallucinated=True)
         gold = gold_in(marked, column, item.answer)
-        if gold is not None and gold.claims:
+        if gold is not None and any(claim.verdict != "supported" for claim in gold.claims):
             self.count("item", _UNPLACED, item.id)
         return gold
 
