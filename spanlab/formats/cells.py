@@ -472,8 +472,8 @@ def in_code_points(marks: Any, answer: str, cells: Mapping[str, Any]) -> Any:
         return marks
     raw = answer.encode(encoding)
     placed = [part if isinstance(part, str) else _as_extent(part) for part in parts]
-    for part in placed:
-        for edge in ("start", "end") if isinstance(part, dict) else ():
+    for part in (part for part in placed if isinstance(part, dict)):
+        for edge in ("start", "end"):
             if isinstance(unit := part.get(edge), int) and 0 <= unit * width <= len(raw):
                 part[edge] = len(raw[: unit * width].decode(encoding, errors="ignore"))
     return placed

@@ -21,8 +21,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from spanlab.formats.prompt_labels import last_round
 from spanlab.traces import spans as told
-from spanlab.traces.prompts import core_of, last_round
+from spanlab.traces.prompts import core_of
 from spanlab.traces.quoting import LEAST, START, Texts
 from spanlab.traces.span_files import joined
 from spanlab.traces.spans import Span
