@@ -89,7 +89,7 @@ def test_a_report_tells_date_counts_scores_agreement_labels_and_rates(
     assert "Krippendorff's alpha" in text
     assert "characters 1.000 3 " in text
     assert "Label Gold labels Detectors People number 1 1 2" in text
-    assert "Hallucinations by meta.Model according to gold, with 95 % intervals" in text
+    assert "Hallucinations by Model according to gold, with 95 % intervals" in text
     # Two answers without a mark are no proof: Wilson's interval of 0 in 2 ends at 65.8 %.
     # Nor is no span in 20 characters: 3.67 spans of 20 are not excluded (Byar).
     assert "b 2 0.0 % [0.0, 65.8] 0.0 % [0.0, 65.8] 0.0 [0.0, 183" in text

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from itertools import chain, islice
 from typing import NamedTuple
@@ -42,9 +42,14 @@ class CsvReader(TableReader):
             counts[name] += 1
         return tuple(names)
 
+    def is_ours(self, columns: Sequence[str]) -> bool:
+        """Say whether a table was written here: its texts that look like formulas are marked."""
+        return is_table(columns)
+
     def _cells(self) -> Iterator[CellsRow]:
         columns = self._header
-        is_guarded = is_table(columns) and UNGUARDED not in columns  # where formulas are marked
+        is_ours = self.is_ours(columns)
+        is_guarded = is_ours and UNGUARDED not in columns  # where formulas are marked
         with closing(self._rows()) as rows:
             next(rows, None)
             first = [*islice(rows, 2)]
@@ -57,7 +62,7 @@ class CsvReader(TableReader):
                 written = map(as_written, cells) if is_guarded else cells
                 filled = [*written, *[""] * (len(columns) - len(cells))]
                 row = dict(zip(columns, filled, strict=True))
-                if is_table(columns):
+                if is_ours:
                     row.pop(UNGUARDED, None)
                 yield CellsRow(line, row)
 

@@ -54,6 +54,7 @@ def test_a_campaign_that_is_led_by_invitations(
         lead.get_by_role("button", name="Queue").click()
         blind = lead.get_by_text("Locked: this dataset is reviewed blind.")
         blind.scroll_into_view_if_needed(timeout=PATIENCE)
+        expect(lead.get_by_text("All saved")).to_be_visible(timeout=PATIENCE)  # behind the queue
         take_picture(lead, "queue", tmp_path)
         lead.goto(server.url(dataset=NAME).replace("/?", "/export?"))
         lead.locator(".st-key-export-kind").get_by_text("HTML report", exact=True).click()

@@ -218,7 +218,7 @@ def test_a_data_scientist_annotates_a_frame_in_a_notebook(
     act = partial(runpy.run_path, str(script), run_name="__main__")
     done = run_forked([str(script)], around, tmp_path, act)
     assert done.returncode == 0, done.stderr
-    assert "Hallucinations by lang according to gold" in done.stdout  # the text
+    assert "Hallucinations by language according to gold" in done.stdout  # the text
     assert "IoU" in done.stdout  # the frame
     assert "&lt;mark" in done.stdout and "<table" in done.stdout  # what a notebook shows
     with (tmp_path / "annotated.csv").open(encoding="utf-8") as file:
