@@ -18,6 +18,7 @@ _PLAIN, _WIDE = 2, 5  # bytes of memory for a byte of ASCII, and of other text: 
 _VALUE = 100  # bytes of memory for a JSON value
 TOGETHER = 8  # records' worth of memory that a reader may hold where it needs them all at once
 DENSEST = _WIDE + _VALUE  # … for a byte of JSON that is a value of its own
+MOST_COLUMNS = 5_000  # of a table: above any survey's, and an embedding's 4,096 beside texts
 _RATIO = 100  # times its size that a packed file may unpack to; texts pack to a tenth at best
 UNPACKED = f"the file, which unpacks to more than {_RATIO} times its size,"
 

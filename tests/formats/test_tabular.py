@@ -6,6 +6,7 @@ import gzip
 import json
 from contextlib import suppress
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pyarrow as pa
@@ -13,11 +14,22 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from openpyxl import Workbook
 
 from spanlab.base.errors import InputError, UsageError
-from spanlab.formats import ReadOptions, RejectedRecord, detect, read, read_placed, table_layout
+from spanlab.data.import_preview import preview_import
+from spanlab.formats import (
+    ReadOptions,
+    RejectedRecord,
+    detect,
+    read,
+    read_placed,
+    recipe_of,
+    table_layout,
+)
 from spanlab.formats.files import InputFile
 from spanlab.formats.known.csv_table import CsvReader
+from spanlab.formats.limits import MOST_COLUMNS
 from spanlab.schema import AnnotatorKind, Passage, Record
 
 
@@ -387,3 +399,39 @@ def test_the_columns_of_a_table_can_be_asked_for(tmp_path: Path) -> None:
     other = tmp_path / "items.jsonl"
     other.write_text('{"id":"a","answer":"x"}\n')
     assert table_layout(other).columns == ()
+
+
+@pytest.mark.parametrize(("ending", "columns"), [("csv", 100_000), ("xlsx", 16_000)])
+def test_a_table_wider_than_any_is_refused_at_once_in_a_sentence(
+    tmp_path: Path, ending: str, columns: int
+) -> None:
+    path = tmp_path / f"wide.{ending}"
+    rows = [["answer", *(f"c{n}" for n in range(1, columns))], ["It was 1925.", *range(1, columns)]]
+    if ending == "csv":
+        path.write_text("\n".join(",".join(map(str, row)) for row in rows), encoding="utf-8")
+    else:
+        book = Workbook(write_only=True)
+        sheet = book.create_sheet()
+        for row in rows:
+            sheet.append(row)
+        book.save(path)
+    begun = process_time()
+    for is_read in (
+        lambda: list(read(path)),
+        lambda: preview_import([path], ReadOptions()),
+        lambda: recipe_of(path, ReadOptions(columns={"answer": "answer"})),
+    ):
+        with pytest.raises(InputError, match=f"{columns:,} columns; expected at most 5,000"):
+            is_read()
+    assert process_time() - begun < 5
+
+
+def test_a_table_as_wide_as_may_be_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    names = ["answer", *(f"c{n}" for n in range(1, MOST_COLUMNS))]
+    path.write_text(f"{','.join(names)}\n{','.join(['It was 1925.'] * len(names))}", "utf-8")
+    (record,) = read(path, ReadOptions(columns={"answer": "answer"}))
+    assert record.item.answer == "It was 1925."
+    path.write_text(f"{','.join(names)},more\n{','.join(['It.'] * (len(names) + 1))}", "utf-8")
+    with pytest.raises(InputError, match="5,001 columns"):
+        list(read(path))

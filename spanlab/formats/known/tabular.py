@@ -82,6 +82,7 @@ from spanlab.formats.known.analysis_table import (
     record_of,
 )
 from spanlab.formats.known.ragtruth import split_prompt
+from spanlab.formats.limits import MOST_COLUMNS
 from spanlab.formats.read_options import ReadOptions
 from spanlab.formats.reader import (
     NoAnswer,
@@ -683,7 +684,13 @@ class TableReader(MappedReader):
     @cached_property
     def _header(self) -> tuple[str, ...]:
         """The columns as they stand; none if there are no rows."""
-        return self._read_header()
+        if len(header := self._read_header()) > MOST_COLUMNS:
+            raise InputError(
+                f"the table has {len(header):,} columns",
+                file=self._file.name,
+                expected=f"at most {MOST_COLUMNS:,}: those of the answer and what belongs to it",
+            )
+        return header
 
     @abstractmethod
     def _read_header(self) -> tuple[str, ...]:
