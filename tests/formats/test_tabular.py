@@ -18,6 +18,7 @@ from openpyxl import Workbook
 
 from spanlab.base.errors import InputError, UsageError
 from spanlab.data.import_preview import preview_import
+from spanlab.data.importing import ImportOptions
 from spanlab.formats import (
     ReadOptions,
     RejectedRecord,
@@ -418,7 +419,7 @@ def test_a_table_wider_than_any_is_refused_at_once_in_a_sentence(
     begun = process_time()
     for is_read in (
         lambda: list(read(path)),
-        lambda: preview_import([path], ReadOptions()),
+        lambda: preview_import([path], ImportOptions()),
         lambda: recipe_of(path, ReadOptions(columns={"answer": "answer"})),
     ):
         with pytest.raises(InputError, match=f"{columns:,} columns; expected at most 5,000"):
