@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
 from spanlab import doors
-from spanlab.base.errors import InputError, StoreError
+from spanlab.base.errors import InputError, NotFoundError, StoreError
 from spanlab.data.export_choice import FORMATS, REPORT, ExportChoice
 from spanlab.data.report import write_report
 from spanlab.data.report_figures import Overview, overview_of
@@ -63,7 +63,7 @@ def export_dataset(
         The number of items written.
 
     Raises:
-        NotFoundError: the dataset, or the annotator in it, does not exist.
+        NotFoundError: the dataset, or the annotator or label in it, does not exist.
         UsageError: there is no such format.
         InputError: the target cannot be written, or the format needs one annotator to be named.
     """
@@ -151,7 +151,7 @@ def preview_dataset(
         The text; empty if the format has nothing to write for these items.
 
     Raises:
-        NotFoundError: the dataset, or the annotator in it, does not exist.
+        NotFoundError: the dataset, or the annotator or label in it, does not exist.
         InputError: the format needs one annotator to be named.
     """
     only = _only_annotator(store, dataset, choice)
@@ -180,7 +180,7 @@ def overview_dataset(
         on_progress: called now and then with the number of items counted.
 
     Raises:
-        NotFoundError: the dataset, or the annotator in it, does not exist.
+        NotFoundError: the dataset, or the annotator or label in it, does not exist.
     """
     summary = summary_of(store, dataset)
     check_annotators(summary, choice.annotators)
@@ -212,7 +212,7 @@ def preview_report(
         choice: as in ``export_dataset``.
 
     Raises:
-        NotFoundError: the dataset, or the annotator in it, does not exist.
+        NotFoundError: the dataset, or the annotator or label in it, does not exist.
     """
     written = BytesIO()
     write_report(_records(store, dataset, choice), written, dataset, overview, limit=_PREVIEWED)
@@ -224,11 +224,23 @@ def _records(store: Store, dataset: str, choice: ExportChoice) -> Iterator[Recor
     left_out = frozenset[str]()
     if not choice.known_items and summary_of(store, dataset).settings.known:
         left_out = check_items.check_ids(store, dataset)
+    _check_labels(store, dataset, choice)
     records = store.records(dataset, annotators=choice.annotators or None)
     chosen_records = (
         choice.part_of(record) for record in records if record.item.id not in left_out
     )
     return (record for record in chosen_records if record is not None)
+
+
+def _check_labels(store: Store, dataset: str, choice: ExportChoice) -> None:
+    """Refuse a label that no span has had and nobody may give: all would come out without spans."""
+    usual = (label.name for label in summary_of(store, dataset).settings.labels)
+    known = dict.fromkeys(("", *store.labels(dataset), *usual))
+    if unknown := [label for label in choice.labels if label not in known]:
+        raise NotFoundError(
+            f"dataset {dataset!r} has no label {', '.join(map(repr, unknown))}; "
+            f"available: {', '.join(map(repr, known))}"
+        )
 
 
 def _without_process_nodes(record: Record) -> Record:

@@ -38,8 +38,14 @@ def import_command(
             "langfuse+URL or phoenix+URL, maybe with ?project=NAME&limit=NUMBER."
         ),
     ],
-    dataset: Annotated[str, typer.Option(help="The dataset to make, or to add items to.")],
     options: ImportOptions,
+    dataset: Annotated[
+        str,
+        typer.Option(
+            help="The dataset to make, or to add items to; --dry-run needs none.",
+            show_default=False,
+        ),
+    ] = "",
     rejects: Annotated[
         Path | None, typer.Option(help="Where --skip-bad writes (default DATASET.rejects.jsonl).")
     ] = None,
@@ -79,7 +85,7 @@ def import_command(
     spanlab import val/*.jsonl --dataset val --contexts contexts/
     spanlab import outputs.csv --dataset mine --column answer=response --column id=key
     spanlab import big.jsonl --dataset big --skip-bad
-    spanlab import chats.jsonl --dataset chats --column passages=docs.content --dry-run
+    spanlab import chats.jsonl --column passages=docs.content --dry-run
     spanlab import results.json --dataset results --recipe our-evaluation.toml
     spanlab import chats.jsonl --dataset turns --turns all
     spanlab import evaluation.json --dataset rag --records results.items
@@ -90,6 +96,8 @@ def import_command(
     spanlab import project.json --dataset labels --questions config.xml
     spanlab import submission.jsonl --dataset val --as my-system
     """
+    if not dataset and not dry_run:
+        raise UsageError("--dataset is missing: the dataset to make, or to add items to")
     if options.system is not None or join or kind != "detector":
         if dry_run:
             raise UsageError("--dry-run is for items, not for predictions (--as) or --join")

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from spanlab.base.errors import UsageError, missing_package
 from spanlab.base.settings import Settings, account_name
-from spanlab.output.tables import Cell, ResultTable, columns_of
+from spanlab.output.tables import Cell, Column, ResultTable, columns_of
 from spanlab.schema import NOBODY, OWNER, AccessToken, Actor, GrantedRole, LogEntry, Role
 from spanlab.storage import Store
 from spanlab.storage.access_register import EMAIL, check_subject
@@ -43,6 +43,7 @@ button {{ font: inherit; padding: .5rem 1.5rem; border: 0; border-radius: .5rem;
   background: light-dark(#0065a8, #2f8fd3); color: light-dark(#fff, #0e1117); }}
 </style><header><mark>span</mark>lab</header><main>"""
 _ALL: Final = "all datasets"
+_LOGIN: Final = Column(key="subject", title="Login")
 
 
 def visitor(
@@ -337,7 +338,11 @@ def role_table(roles: Sequence[GrantedRole], invited: Sequence[AccessToken] = ()
     return ResultTable(
         key="roles",
         title="Roles",
-        columns=columns_of("text", "Person", "Subject", "Role", "Dataset", "Since"),
+        columns=(
+            *columns_of("text", "Person"),
+            _LOGIN,
+            *columns_of("text", "Role", "Dataset", "Since"),
+        ),
         rows=tuple(
             (
                 role.name or role.subject.removeprefix(EMAIL),
@@ -373,7 +378,7 @@ def log_table(entries: Sequence[LogEntry]) -> ResultTable:
     return ResultTable(
         key="log",
         title="Who did what",
-        columns=columns_of("text", "When", "Who", "What", "Dataset", "About", "Subject"),
+        columns=(*columns_of("text", "When", "Who", "What", "Dataset", "About"), _LOGIN),
         rows=tuple(
             (
                 f"{entry.at:%Y-%m-%d %H:%M:%S}",

@@ -62,7 +62,7 @@ def _ask_plan(settings: DatasetSettings, reviewer: str) -> _QueuePlan:
     people = settings.assigned_to
     people_per_item = "1 person" if settings.overlap == 1 else f"{settings.overlap} people"
     planned = st.checkbox(
-        "Assigned to you" if people else f"Only items that still need you ({people_per_item} each)",
+        "Assigned to you" if people else f"Needs you ({people_per_item} each)",
         value=True,
         **_kept("planned"),
         help=f"The settings of this dataset ask for {people_per_item} per item. Items that you "

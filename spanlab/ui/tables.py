@@ -125,10 +125,11 @@ def text_grid(rows: Sequence[Mapping[str, object]]) -> Styler:
 def _style_table(table: ResultTable) -> Styler:
     """Return the values, by which a grid sorts, with how they are written."""
     series: dict[str, pd.Series[Any]] = {}
+    measured = _with_intervals(table)
     for at, column in enumerate(table.columns):
         cells = [row[at] for row in table.rows]
         series[column.title] = _values(cells, column)
-        if any(isinstance(cell, MeanInterval) for cell in cells):
+        if column in measured:
             series[_ends(column)] = pd.Series(
                 [
                     write_interval(cell, column) if isinstance(cell, MeanInterval) else None
@@ -156,14 +157,23 @@ def _write_value(value: Any, column: Column) -> str:
     return MISSING if is_missing else write_cell(value, column)
 
 
+def _with_intervals(table: ResultTable) -> list[Column]:
+    return [
+        column
+        for at, column in enumerate(table.columns)
+        if any(isinstance(row[at], MeanInterval) for row in table.rows)
+    ]
+
+
 def _ends(column: Column) -> str:
     return f"{column.title} 95 %"
 
 
 def _column_config(table: ResultTable) -> dict[str, Any]:
+    measured = _with_intervals(table)
+    title = "95 %" if len(measured) == 1 else None  # else each names its figure
     config: dict[str, Any] = {
-        _ends(column): st.column_config.TextColumn("95 %", alignment="right")
-        for column in table.columns
+        _ends(column): st.column_config.TextColumn(title, alignment="right") for column in measured
     }
     for column in table.columns:
         heading = column.title

@@ -69,7 +69,7 @@ def test_the_invited_are_among_those_with_a_role_and_lose_it_here(
     app = open_page("access")
     people = app.dataframe[0].value
     assert [*people["Person"]] == ["carl@example.org", "Ben", "Anna"]
-    assert people["Subject"][1].endswith(", open")
+    assert people["Login"][1].endswith(", open")
     for name in ("Anna", "carl"):
         (line,) = (each for each in app.selectbox if each.label == "Revoke")
         line.set_value(next(each for each in line.options if each.startswith(name))).run()

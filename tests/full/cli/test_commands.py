@@ -386,6 +386,10 @@ def test_an_export_says_whose_labels_go_out_and_takes_only_what_is_asked(
     nothing = spanlab("export", "towers", "--language", "fi", "--state", "done")
     assert (nothing.stdout, nothing.returncode) == ("", 0)
     assert "left out 3 items" in nothing.stderr
+    mistyped = spanlab("export", "towers", "--label", "nosuch", "-o", "none.jsonl")
+    assert mistyped.returncode == 1
+    assert "dataset 'towers' has no label 'nosuch'; available: ''" in mistyped.stderr
+    assert not (items.parent / "none.jsonl").exists()
     spanlab("export", "towers", "-o", "towers.html")
     report = (items.parent / "towers.html").read_text(encoding="utf-8")
     assert report.startswith("<!DOCTYPE html>")
@@ -396,6 +400,15 @@ def test_an_export_says_whose_labels_go_out_and_takes_only_what_is_asked(
     wrong = spanlab("export", "towers", "--format", "pdf")
     assert wrong.returncode == 2
     assert "these can: spanlab, mushroom" in wrong.stderr
+
+
+def test_a_dataset_is_named_where_something_is_stored(spanlab: Run, items: Path) -> None:
+    shown = spanlab("import", items, "--dry-run")
+    assert shown.returncode == 0
+    assert "# How it is read." in shown.stdout
+    missing = spanlab("import", items)
+    assert missing.returncode == 2
+    assert "--dataset is missing: the dataset to make, or to add items to" in missing.stderr
 
 
 # Modes hold for root, too, without the right to pass over them.

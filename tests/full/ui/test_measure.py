@@ -131,6 +131,8 @@ def test_the_corrected_rate_is_shown_with_its_pictures(open_page: OpenPage, judg
     assert list(rates["meta.model"]) == ["all", "a", "b"]
     columns = json.loads(app.dataframe[0].proto.columns)
     assert columns["meta.model"]["label"] == "Model"
+    labels = [columns.get(name, {}).get("label") or name for name in rates]
+    assert len(labels) == len(set(labels))
     assert app.selectbox(key="measure-by-d").options == ["no groups", "language", "model"]
     assert "Reviews only" not in rates
     assert rates["Reviews"][0] == 80
