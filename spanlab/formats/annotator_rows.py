@@ -220,7 +220,7 @@ class AnnotatorRows(NamedTuple):
         return told
 
 
-_MARKS: Final = frozenset(chain.from_iterable(map(str.split, words_in("parts", "marks"))))
+_MARKS: Final = frozenset(chain.from_iterable(map(str.split, words_in("parts", "marks_of_people"))))
 _OF_OTHERS: Final = {*words_in("parts", "found"), *words_in("parts", "passages"), "question"}
 _PEOPLE: Final = re.compile(rf"(?:{'|'.join(words_in('parts', 'annotators'))}) ?(?:\d+|[a-z])")
 

@@ -688,7 +688,7 @@ class TableReader(MappedReader):
             raise InputError(
                 f"the table has {len(header):,} columns",
                 file=self._file.name,
-                expected=f"at most {MOST_COLUMNS:,}: those of the answer and what belongs to it",
+                expected=f"at most {MOST_COLUMNS:,}; a copy without columns of numbers will do",
             )
         return header
 
