@@ -216,11 +216,13 @@ def _draw_next(connection: Connection, dataset: DatasetRow, query: QueueQuery) -
     coming = _upcoming(connection, dataset, query, begin)
     if settings.known:  # also where none is due: else the time that it takes would tell
         pool = _coming(connection, dataset, reviewer, secret)
-        near = [*islice(coming, 1)]
+        near = [*islice(coming, _TRIES)]
         coming = chain(near, coming)
         # In a language that has no other items left it would be told by that.
-        alike = replace(query, lang=_lang_at(connection, dataset, near[0] if near else last))
-        check = _fitting_check(connection, dataset, alike, pool)
+        langs = _langs_at(connection, dataset, near or [last])
+        alike = (replace(query, lang=lang) for lang in langs)
+        found = (_fitting_check(connection, dataset, each, pool) for each in alike)
+        check = next((position for position in found if position is not None), None)
         if not _n_due(connection, dataset, reviewer, secret, 0):
             check = None
     if check is None:
@@ -469,9 +471,15 @@ def _upcoming(
         yield from selection.search(place, _TRIES, forward=True)
 
 
-def _lang_at(connection: Connection, dataset: DatasetRow, position: int | None) -> str | None:
-    of_item = queue_values.c.dataset_id == dataset.id, queue_values.c.position == position
-    return connection.execute(select(queue_values.c.lang).where(*of_item)).scalar()
+def _langs_at(
+    connection: Connection, dataset: DatasetRow, positions: Sequence[int | None]
+) -> list[str | None]:
+    """Return the languages of items, that of the first one first; [None] for no item."""
+    at = queue_values.c.position
+    where = queue_values.c.dataset_id == dataset.id, at.in_(positions)
+    rows = connection.execute(select(at, queue_values.c.lang).where(*where))
+    langs: dict[int | None, str] = {row.position: row.lang for row in rows}
+    return [*dict.fromkeys(langs[each] for each in positions if each in langs)] or [None]
 
 
 def _write(

@@ -379,3 +379,27 @@ def test_many_gold_labels_are_not_named_in_one_statement(store: Store) -> None:
     assert len(_checks(store)) > 2
     assert not named  # it is in ids alone, which might tell of check items
     assert len(said) >= 12
+
+
+def test_a_check_item_that_is_due_comes_in_another_language_that_has_items_left(
+    store: Store,
+) -> None:
+    """All check items are German and most others English: the total stays as it was told."""
+    records = [
+        Record(
+            item=Item(id=f"{n}", answer="said", lang="de" if n % 3 == 0 or n < 8 else "en"),
+            annotations=(_GOLD,) * (n < 8),
+        )
+        for n in range(40)
+    ]
+    store.import_records("german", records)
+    rules = {"overlap": 3, "known": CheckRules(labels=("gold",), share=0.2)}
+    store.change_settings("german", lambda old: old.model_copy(update=rules))
+    for person in ("Ada", "Ben", "Cleo"):
+        drawing.draw(store, "german", person)
+        query = QueueQuery(reviewer=person, listed=True, blind=True, reserve=True)
+        totals = {review.progress(store, "german", person).total}
+        for _ in range(9):
+            assert drawing.draw_next(store, "german", query) is not None
+            totals.add(review.progress(store, "german", person).total)
+        assert len(totals) == 1
