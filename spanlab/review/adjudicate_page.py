@@ -17,7 +17,7 @@ from spanlab.review.adjudication import (
     take_agreed,
     take_back,
 )
-from spanlab.review.page import answer_editor, entry_of
+from spanlab.review.page import REVIEW, answer_editor, entry_of
 from spanlab.review.reviewer_panel import may_review
 from spanlab.schema import ADJUDICATED, AnnotatorKind, DatasetSummary, Permission
 from spanlab.ui import common
@@ -64,7 +64,7 @@ def page() -> None:
         place = span_editor.ReviewQueue(
             summary.name, query, entry, author=author, decided_at_once=decided_at_once()
         )
-        answer_editor(place, _PAGE)
+        answer_editor(place, _PAGE, common.chosen_in(REVIEW, _PAGE))
 
 
 def _ask_queue(summary: DatasetSummary) -> AdjudicationQueue:

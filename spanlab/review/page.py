@@ -44,7 +44,7 @@ from spanlab.worklists.names import item_names
 
 _NEXT = ("Campaign", "Compare", "Export")  # pages for who has decided all items
 _ITEM = "item"  # query parameter: the URL leads back to the same item
-_PAGE = "review"
+REVIEW = "review"
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,8 @@ def _open_queue(
         _say_unknown(dataset, asked_item)
         return
     span_editor.mount_editor(review.labels(common.store(), dataset, query), summary.settings)
-    place = span_editor.ReviewQueue(dataset, query, entry_of(dataset, query, _PAGE))
-    answer_editor(place, _PAGE, live)
+    place = span_editor.ReviewQueue(dataset, query, entry_of(dataset, query, REVIEW))
+    answer_editor(place, REVIEW, common.chosen_in(REVIEW), live)
 
 
 def _offer_test(summary: DatasetSummary, reviewer: str, state: EntranceState) -> None:
@@ -227,9 +227,16 @@ class LiveLine:
 
 @st.fragment
 def answer_editor(
-    place: span_editor.ReviewQueue, page_name: str, live: LiveLine | TestLine | None = None
+    place: span_editor.ReviewQueue,
+    page_name: str,
+    chosen: Mapping[str, object],
+    live: LiveLine | TestLine | None = None,
 ) -> None:
-    """Answer the editor on a page; only this runs again when a reviewer presses a key."""
+    """Answer the editor on a page; only this runs again when a reviewer presses a key.
+
+    Where the editor sends at the same moment, Streamlit takes a click elsewhere for one in here:
+    what is chosen is no more what was ``chosen`` for ``place``, and the page is drawn again.
+    """
     try:
         sent = span_editor.read_message()
         with common.snapshot():
@@ -255,6 +262,8 @@ def answer_editor(
     if live is not None:  # after the answer, which is on its way meanwhile
         with errors_shown():
             live.draw(place.dataset)
+    if common.chosen_in(REVIEW, page_name) != chosen:
+        st.rerun()
 
 
 def entry_of(dataset: str, query: QueueQuery, page_name: str) -> str | None:
@@ -264,7 +273,7 @@ def entry_of(dataset: str, query: QueueQuery, page_name: str) -> str | None:
     begins again whatever the URL says: Streamlit does not hear of what the editor writes there.
     Reviewing blind or not leaves the item as it is.
     """
-    at, entry = st.session_state.get(_item_key(page_name)), f"spanlab.{page_name}.entry"
+    at, entry = st.session_state.get(_item_key(page_name)), f"spanlab.entry.{page_name}"
     asked_item = st.query_params.get(_ITEM)
     previous = st.session_state.get(entry, _QueueEntry(dataset, query, None, at))
     if previous.dataset != dataset:
@@ -281,4 +290,4 @@ def entry_of(dataset: str, query: QueueQuery, page_name: str) -> str | None:
 
 def _item_key(page_name: str) -> str:
     """Return where the item is kept that the editor of a page stood at last."""
-    return f"spanlab.{page_name}.at"
+    return f"spanlab.at.{page_name}"

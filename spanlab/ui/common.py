@@ -428,6 +428,12 @@ def kept(name: str) -> WidgetKey:
     return {"key": f"spanlab.{name}", "persist_state": "session"}
 
 
+def chosen_in(*pages: str) -> dict[str, object]:
+    """Return the dataset that is chosen, and the values of the ``kept`` widgets of some pages."""
+    names = (_CHOICE, *(kept(f"{page}.")["key"] for page in pages))
+    return {key: st.session_state[key] for key in st.session_state if str(key).startswith(names)}
+
+
 def plain(text: str) -> str:
     """Return ``text`` such that Markdown shows it unchanged: data are not markup."""
     one_line = " ".join(text.splitlines())

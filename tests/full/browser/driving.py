@@ -335,18 +335,6 @@ def choose(page: Page, label: str, option: str) -> None:
     raise AssertionError(f"the list {label!r} shows no option {option!r}")
 
 
-def switch_on(page: Page, label: str) -> None:
-    """Switch something on, again where the page is drawn anew meanwhile and takes it back."""
-    switch = page.get_by_role("checkbox", name=label)
-    for _ in range(10):
-        page.get_by_text(label, exact=True).click()
-        page.wait_for_timeout(200)
-        idle(page)
-        if switch.is_checked():
-            return
-    raise AssertionError(f"{label!r} stays off")
-
-
 def suggested(
     item: Item, parts: Sequence[tuple[str, float]], *, name: str = DETECTOR, note: str | None = None
 ) -> Annotation:

@@ -222,6 +222,16 @@ def test_who_has_gone_on_before_a_page_drawn_anew_arrives_is_not_thrown_back(des
     assert here.state("en-1").status is Status.DONE
 
 
+def test_a_filter_that_is_clicked_while_the_editor_sends_is_not_lost(desk: Sit) -> None:
+    here = desk(_records())
+    here.knows_what_is_next()
+    here.open_queue()
+    box = here.page.get_by_role("checkbox", name="Show other people's marks")
+    box.evaluate("box => { spanlab.editor.conversation.exchange(); box.click(); }")
+    here.wait_for_queue(blind=False)
+    assert box.is_checked()
+
+
 def test_an_item_that_is_gone_is_left_for_the_first_one_that_there_is(desk: Sit) -> None:
     here = desk(_records())
     here.knows_what_is_next()

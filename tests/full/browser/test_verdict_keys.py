@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from driving import Desk, idle, suggested, switch_on
+from driving import Desk, suggested
 from playwright.sync_api import expect
 from serving import PATIENCE
 
@@ -39,8 +39,7 @@ def test_a_key_judges_the_answer_and_a_queue_asks_where_it_is(desk: Sit) -> None
     here.open_queue()
     here.page.get_by_text("Show other people's marks").click()
     here.wait_for_queue(blind=False)
-    idle(here.page)
-    switch_on(here.page, "Where is it?")
+    here.page.get_by_text("Where is it?", exact=True).click()
     here.wait_for_queue(unplaced=True)
     here.close_queue()
     here.wait_for("i3")
