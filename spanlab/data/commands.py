@@ -107,7 +107,7 @@ def datasets(
         **({} if overlap is None else {"overlap": overlap}),
         **({} if assign is None else {"assigned_to": tuple(filter(None, assign))}),
         **({} if labels is None else {"labels": _labels(labels)}),
-        **({} if questions is None else questions_of(inputs.read_text(questions))),
+        **({} if questions is None else questions_of(inputs.read_text(questions), questions)),
     }
     if name is None and (changed or guidelines or config):
         raise UsageError(

@@ -113,7 +113,7 @@ def import_command(
             return
         question_settings = None
         if questions is not None:
-            question_settings = questions_of(inputs.read_text(questions))
+            question_settings = questions_of(inputs.read_text(questions), questions)
         target = rejects or Path(f"{dataset.replace('/', '_')}.rejects.jsonl")
         with RejectsFile(target) as left_out:
             reading = options.model_copy(update={"on_reject": left_out.add})

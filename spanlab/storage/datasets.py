@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from io import RawIOBase
 from itertools import islice
+from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, cast
 
 from pydantic import ValidationError
 
 from spanlab import doors
-from spanlab.base.errors import NotFoundError, UsageError
+from spanlab.base.errors import InputError, NotFoundError, UsageError
 from spanlab.base.fields import FrozenModel, message_of
 from spanlab.base.names import alike, check_typed
 from spanlab.formats import write
@@ -65,24 +66,27 @@ class _QuestionFile(FrozenModel):
     unanswered: Literal["refused", "told"] = "refused"
 
 
-def questions_of(text: str) -> dict[str, Any]:
+def questions_of(text: str, file: Path) -> dict[str, Any]:
     """Read the questions about each span and each answer, as settings of a dataset.
 
     Args:
         text: JSON with lists of ``Question`` as ``attributes`` and ``questions``, and how Done
             takes required ones as ``unanswered``; or a labelling configuration of Label Studio.
+        file: where it is from, for messages.
 
     Raises:
-        UsageError: it is something else; says where.
+        InputError: it is something else; names the file and the field.
     """
-    if text.lstrip().startswith("<"):
-        return dict(questions_in_config(text))
     try:
+        if text.lstrip().startswith("<"):
+            return dict(questions_in_config(text))
         return dict(_QuestionFile.model_validate_json(text))
     except ValidationError as error:
         first = error.errors()[0]
-        field = ".".join(map(str, first["loc"])) or "the file"
-        raise UsageError(f"questions: {field}: {message_of(first)}") from error
+        field = ".".join(map(str, first["loc"])) or None
+        raise InputError(message_of(first), file=file, field=field) from error
+    except UsageError as error:
+        raise InputError(str(error), file=file) from error
 
 
 def label_studio_config(store: Store, dataset: str) -> str:

@@ -334,7 +334,7 @@ def test_the_settings_of_a_dataset_are_set_by_command(
     asks = tmp_path / "questions.json"
     asks.write_text('{"questions": [{"name": "fluency", "kind": "scale", "high": 1}]}', "utf-8")
     wrong = spanlab("datasets", "towers", "--questions", str(asks)).stderr
-    assert "questions.0: fluency: a scale goes up, not from 1 to 1" in wrong
+    assert f"{asks}, questions.0: fluency: a scale goes up, not from 1 to 1" in wrong
     asks.write_text('{"questions": [{"name": "fluency", "kind": "scale"}]}', "utf-8")
     assert "; questions: fluency;" in spanlab("datasets", "towers", "--questions", str(asks)).stdout
     config = spanlab("datasets", "towers", "--config").stdout
