@@ -22,7 +22,7 @@ from spanlab.jobs.panel import (
 from spanlab.jobs.summary import summary_of
 from spanlab.jobs.views import described
 from spanlab.ui.common import actor, link, page_buttons, page_link, plain, store, title
-from spanlab.ui.messages import errors_shown
+from spanlab.ui.messages import errors_shown, in_page_sentence
 
 _PER_PAGE = 20
 _WIDTHS = {"Status": 1.4, "Job": 2.6, "Created": 1.7, "Model": 1.6, "Done": 1.2}  # of others 1
@@ -98,7 +98,7 @@ def _draw_row(view: JobView, row: Mapping[str, str]) -> None:
             args=(None if is_open else view.id,),
         )
         if view.error and not is_open:
-            st.caption(f":material/error: {plain(view.error)}")
+            st.caption(f":material/error: {in_page_sentence(view.error)}")
         if is_open:
             with errors_shown(), st.container(border=True):
                 _draw_details(Jobs(actor=actor()).find(view.id))

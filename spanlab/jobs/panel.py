@@ -17,7 +17,7 @@ from spanlab.people.panel import link_to_item
 from spanlab.schema import DatasetSummary, Permission
 from spanlab.schema.progress import FailedItem
 from spanlab.ui.common import actor, page_link, plain
-from spanlab.ui.messages import share, show_error
+from spanlab.ui.messages import in_page_sentence, share, show_error
 
 EVERY = 1.0  # seconds between two looks at a job that goes on
 _ERROR = "spanlab.job-error"
@@ -89,7 +89,7 @@ def job_progress(view: JobView) -> None:
     if used:
         st.caption(plain(used))
     if view.error:
-        st.error(plain(view.error), icon=":material/error:")
+        st.error(in_page_sentence(view.error), icon=":material/error:")
     if view.progress.stopped and view.state is not JobState.RUNNING:
         st.warning(f"Stopped early: {plain(view.progress.stopped)}", icon=":material/info:")
 

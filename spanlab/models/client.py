@@ -33,6 +33,7 @@ from spanlab.models.cache import AnswerCache, answer_key, current_call
 from spanlab.models.choice import OPENAI, EndpointAddress, ModelChoice
 from spanlab.models.failures import (
     as_first_failure,
+    call_failed,
     no_answer_in_time,
     no_completion,
     no_connection,
@@ -270,7 +271,7 @@ def _failure_of(error: Exception, choice: ModelChoice) -> ModelError:
         return no_answer_in_time(choice.host, choice.timeout)
     if isinstance(error, openai.APIConnectionError):
         return no_connection(choice.host, cause, choice.origins)
-    return no_completion(choice.host, type(error).__name__, choice.origins)
+    return call_failed(error)
 
 
 def usage_of(response: Response, choice: ModelChoice, sent: bytes) -> Usage:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -156,8 +157,12 @@ def no_connection(
     why = cause.__cause__ or cause
     names = {base.__name__ for base in type(why).__mro__}
     kind = NoConnectionError if names & _REFUSED_CONNECTIONS else UnavailableError
+    reason = getattr(why, "os_error", why)  # aiohttp writes its own settings around it …
+    words = getattr(reason, "strerror", None) or str(why)
+    if "Connect call failed" in words and reason.errno:  # … and asyncio a tuple behind it
+        words = os.strerror(reason.errno)
     return kind(
-        f"no connection to {host}{quoted(str(why))}; check {origins.address} and the network, "
+        f"no connection to {host}{quoted(words)}; check {origins.address} and the network, "
         "then retry the failed items"
     )
 
@@ -205,6 +210,11 @@ def translate(error: BaseException) -> SpanlabError:
         if "AdapterParseError" in kind:
             answer = str(getattr(cause, "lm_response", "") or "")
             return unreadable_answer(answer)
+    return call_failed(error)
+
+
+def call_failed(error: BaseException) -> ModelError:
+    """Return the error for what no other says: nothing is known of it but its kind and words."""
     return ModelError(redact(f"the model call failed: {type(error).__name__}{quoted(str(error))}"))
 
 

@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
+import httpx  # noqa: F401 - a call fails while another thread imports what openai looks into
 import httpx2
 import openai
 

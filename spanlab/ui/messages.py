@@ -91,7 +91,7 @@ def show_error(error: SpanlabError, consequence: str = "") -> None:
     elif isinstance(error, InputError):
         lines = [f"**{_line(_sentence(in_page_words(error.what)))}**", *_details(error)]
     else:
-        lines = [_line(_sentence(in_page_words(str(error))))]
+        lines = [in_page_sentence(str(error))]
     st.error(
         "  \n".join([*lines, *([consequence] if consequence else [])]), icon=":material/error:"
     )
@@ -111,6 +111,11 @@ def _details(error: InputError) -> Iterator[str]:
     if error.count > 1:
         yield f"{error.count:,} records like this"
     yield from map(_line, error.others)
+
+
+def in_page_sentence(text: str) -> str:
+    """Return an error's text as pages show it."""
+    return _line(_sentence(in_page_words(text)))
 
 
 def _sentence(text: str) -> str:

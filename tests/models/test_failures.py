@@ -219,7 +219,7 @@ def test_an_endpoint_that_is_not_there_is_named(choose: Choose, asynchronous: bo
         choice = choose(base_url=f"http://127.0.0.1:{port}/v1")
         error, _ = failure_of(Task(choice, Meter(), None), asynchronous)
     assert type(error) is ConfigurationError
-    assert f"no connection to 127.0.0.1:{port}" in str(error)
+    assert f"no connection to 127.0.0.1:{port}: “Connection refused”; check" in str(error)
 
 
 def test_an_endpoint_that_has_answered_is_not_taken_for_a_wrong_one(

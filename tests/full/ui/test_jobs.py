@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
+from ports import free_port
 from streamlit.testing.v1 import AppTest
 
 from spanlab.detection import DetectorSpec
@@ -99,6 +101,22 @@ def test_a_wrong_key_ends_the_job_as_failed_with_the_reason(
     shown = everything(open_page("jobs"))
     assert ":red-badge[:material/error: Failed]" in shown
     assert "does not accept the key in OPENAI_API_KEY" in shown
+
+
+def test_an_endpoint_that_is_not_there_is_told_in_a_sentence(
+    open_page: OpenPage, store: Store, working: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("openai._base_client.MAX_RETRY_DELAY", 0.05)  # seconds before each try
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{free_port()}/v1")
+    monkeypatch.setenv("SPANLAB_MODEL", "m")
+    store.import_records("mine", [Record(item=Item(id="a", answer="a"))])
+    request = RunRequest(dataset="mine", detectors=(DetectorSpec(detector="ucsc-extract"),))
+    job = Jobs().submit(request)
+    Jobs().store.wait(job, timeout=60)
+    for query in ({}, {"job": job}):  # the row, and its details
+        shown = everything(open_page("jobs", **query))
+        assert re.search(r"No connection to 127.0.0.1:\d+: “Connection refused”; check", shown)
 
 
 def test_details_open_and_close(open_page: OpenPage, store: Store) -> None:
