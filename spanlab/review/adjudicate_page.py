@@ -21,7 +21,7 @@ from spanlab.review.page import REVIEW, answer_editor, entry_of
 from spanlab.review.reviewer_panel import may_review
 from spanlab.schema import ADJUDICATED, AnnotatorKind, DatasetSummary, Permission
 from spanlab.ui import common
-from spanlab.ui.messages import errors_shown, show_error
+from spanlab.ui.messages import errors_shown
 from spanlab.ui.session import ask_reviewer
 from spanlab.worklists import paging
 
@@ -48,8 +48,9 @@ def page() -> None:
         return
     try:
         check_adjudicator(common.store(), summary, author)
-    except UsageError as error:
-        show_error(error)
+    except UsageError as error:  # nothing is wrong, this comes later
+        st.info(common.plain(str(error)), icon=":material/visibility_off:")
+        common.link("review", "Review", icon=":material/edit_note:", dataset=summary.name)
         return
     n_unanimous = paging.n_unanimous(common.store(), summary.name, queue.query)
     last = f"Unanimous items last: {n_unanimous:,} · " if n_unanimous else ""

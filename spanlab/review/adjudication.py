@@ -47,8 +47,8 @@ def check_adjudicator(store: Store, summary: DatasetSummary, name: str) -> None:
     if summary.settings.is_blind and sight.sight_of(store, summary.name, name).blind:
         n_left = counted(sight.n_undecided(store, summary.name, name), "item")
         raise UsageError(
-            f"“{name}” reviews this dataset blind and has {n_left} left: adjudication shows what "
-            "others marked, so review these first, or let somebody decide who does not review"
+            f"“{name}” reviews this dataset blind and has {n_left} left; adjudication shows what "
+            "others marked. Review these first, or let somebody adjudicate who does not review."
         )
 
 

@@ -167,7 +167,8 @@ def test_who_has_items_left_to_review_blind_does_not_adjudicate(
     for button in app.button:
         if button.label.startswith("Continue as"):
             button.click().run()
-    told = "".join(error.value for error in app.error)
+    assert not app.error
+    told = "".join(info.value for info in app.info)
     assert ("reviews this dataset blind and has 2 items left" in told) is not may
     assert any(each.label.startswith("Adopt unanimous items") for each in app.button) is may
 

@@ -101,12 +101,15 @@ def test_a_tour_leads_from_page_to_page(desk: Sit) -> None:
     here = desk([Record(item=Item(id="one", answer="One."))])
     here.page.get_by_role("link", name="Take a tour").click()
     tour = here.page.locator(".st-key-tour")
+    hint = here.page.get_by_role("note", name="Hint")
     for number, step in enumerate(STEPS[:3], 1):
         expect(tour).to_contain_text(f"Tour, {number} of {len(STEPS)}: {step.page.title()}")
         in_menu = here.page.locator("h1")  # of a page that stands in a closed menu
         active = here.page.locator("[aria-current=page]").or_(in_menu).first
         expect(active).to_have_text(re.compile(step.page.title()))
         idle(here.page)  # a button that is drawn anew between press and release is not clicked
+        if number == 1:
+            expect(hint).to_be_hidden()  # the tour says the same
         if number < 3:
             tour.get_by_role("button", name="Next").click()
     tour.get_by_role("button", name="Back").click()
@@ -114,3 +117,4 @@ def test_a_tour_leads_from_page_to_page(desk: Sit) -> None:
     idle(here.page)
     tour.get_by_role("button", name="End the tour").click()
     expect(tour).to_be_hidden()
+    expect(hint).to_be_visible()

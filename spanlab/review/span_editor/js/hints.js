@@ -31,7 +31,7 @@ export class Hints {
 
     /** Python says whether there is a tour: people who were invited have none. */
     take(hasTour) {
-        this.hasTour = hasTour && !document.querySelector(".st-key-tour"); // nor does who takes it need the way
+        this.hasTour = hasTour;
         this.paint();
     }
 
