@@ -52,7 +52,7 @@ def show_claims(compared: DatasetComparison, reference: str | None, names: Colle
     if any(not isinstance(row[-1], MeanInterval) for row in table.rows):
         st.caption(ONE_ITEM)
     show_chart(best(table, _MOST), f"{MEASURES[measure].title} of verdicts per annotator")
-    csv_button(table, "The chart's toolbar, at its upper right, downloads the picture.")
+    csv_button(table)
     order = [row[0] for row in table.rows]
     _show_one(sorted(scores, key=lambda scored: order.index(scored.name)))
 

@@ -139,7 +139,7 @@ def _draw(table: ResultTable, metric: str, *, per_language: bool) -> None:
         )
     where = " and language" if per_language else ""
     show_chart(drawn, f"{SCORES[metric].title} per annotator{where} with 95 % intervals")
-    csv_button(table, "The chart's toolbar, at its upper right, downloads the picture.")
+    csv_button(table)
 
 
 def _show_calibration(comparison: DatasetComparison, names: Collection[str]) -> None:

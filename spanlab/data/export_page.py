@@ -105,6 +105,9 @@ def page() -> None:
     if not names and not everybody:
         st.info("Choose whose annotations go into the file.", icon=":material/group:")
         return
+    if choice.format == "mushroom" and len(names) > 1:
+        st.info("This file has the labels of one annotator: choose whose.", icon=":material/group:")
+        return
     beginning = preview_of(summary, choice)
     request = _ExportRequest(summary.name, choice, seen_store(summary).sight(summary.name))
     _download(summary, request, place, ready=beginning is not None)
@@ -189,13 +192,18 @@ def _idle_once(dataset: str, fingerprint: tuple[object, ...], _store: Store) -> 
 def _say_contents(summary: DatasetSummary, names: Sequence[str]) -> None:
     """Say how many items there are, and what those chosen have not finished yet."""
     whose = [annotator for annotator in summary.annotators if annotator.name in names]
+    rules, gold = summary.settings, summary.names_of(AnnotatorKind.GOLD)
+    checks = rules.check_labels(gold) if rules.known else ()  # of the check items alone
     items = f"**{counted(summary.n_items, 'item')}.**"
     if not summary.annotators:
         st.markdown(f"{items} Nobody has annotated them yet: the file has the items alone.")
         return
     plan = plan_of(seen_store(summary), summary)
     missing = [
-        text for annotator in whose if (text := _describe_missing(annotator, summary.n_items, plan))
+        text
+        for annotator in whose
+        if annotator.name not in checks
+        and (text := _describe_missing(annotator, summary.n_items, plan))
     ]
     if len(missing) > _NAMED:
         missing = [f"{len(missing):,} of {len(whose):,} annotators have not finished all of them."]

@@ -37,11 +37,12 @@ def certificate_html(certificate: Certificate) -> str:
     """Return a certificate as a page; every text of the data is escaped."""
     content = certificate.content
     measured, bound = Measurement.read(content["measurement"]), content["binding"]
+    rates, *pairs = (without_method(table)[0] for table in measured.tables())
     parts = [
         page_head(f"Certificate of {bound['annotator']} on {bound['name']}"),
         f"<p class='headline'>{escape(measured.sentence or '')}</p>\n",
         *(f"<p>{escape(sentence)}</p>\n" for sentence in _verdict(measured, content)),
-        *(as_html(without_method(table)[0]) for table in measured.tables()),
+        *map(as_html, (rates.model_copy(update={"title": "Rates"}), *pairs)),
         "<p class='about'>Intervals are of 95 %. In the pictures, dots have one, and squares are "
         "what the detector marked.</p>\n",
         *(

@@ -358,7 +358,7 @@ def suggestions_in_words(suggestions: Mapping[str, int]) -> str:
         f"{key} in {suggestions[key]:,}" for key in ("hidden", "shown") if suggestions.get(key)
     )
     unknown = suggestions.get("unknown")
-    unrecorded = (f"not recorded for {unknown:,}",) if unknown else ()
+    unrecorded = (f"not recorded for {unknown:,}",) if len(suggestions) > 1 and unknown else ()
     seen = ", ".join((*words, *unrecorded)) or "not recorded"
     return f"{seen} of {sum(suggestions.values()):,}" if suggestions.get("shown") else seen
 

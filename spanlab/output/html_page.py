@@ -27,7 +27,7 @@ article { border-top: 2px solid var(--line); padding: .5rem 0 1.5rem; content-vi
 .answer, .passage { white-space: pre-wrap; overflow-wrap: anywhere; margin: .2rem 0; }
 .about { font-size: .875em; margin: .2rem 0; }
 table { border-collapse: collapse; margin: 1.5rem 0; display: block; overflow-x: auto; }
-caption { text-align: start; font-weight: 600; white-space: nowrap; }
+caption { display: block; text-align: start; font-weight: 600; }
 td { font-variant-numeric: tabular-nums; }
 td, th { text-align: start; padding: .2rem .9rem .2rem 0; border-bottom: 1px solid var(--line); }
 td.number, th.number { text-align: end; }

@@ -19,7 +19,7 @@ from pydantic_core import to_jsonable_python
 from spanlab.base.fields import FrozenModel
 from spanlab.base.redaction import visible
 from spanlab.output.csv_text import write_dicts
-from spanlab.output.figures import duration, figure, money, percent
+from spanlab.output.figures import duration, field_in_words, figure, money, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,6 +62,12 @@ class Column(FrozenModel):
     unit: Unit = "text"
     digits: int = 3
     about: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The title on screen and paper; programs read those of fields in files as they are."""
+        is_field = self.title == "lang" or self.title.startswith("meta.")
+        return field_in_words(self.title).capitalize() if is_field else self.title
 
 
 class Chart(FrozenModel):
@@ -271,7 +277,7 @@ def as_html(table: ResultTable) -> str:
         return f"<p>{escape(table.empty)}</p>\n{remarks}"
     classes = ["" if column.unit == "text" else " class='number'" for column in table.columns]
     head = "".join(
-        f"<th scope='col'{_about(column)}{of}>{escape(column.title)}</th>"
+        f"<th scope='col'{_about(column)}{of}>{escape(column.heading)}</th>"
         for column, of in zip(table.columns, classes, strict=True)
     )
     body = "".join(

@@ -297,8 +297,8 @@ def test_in_words(state: EntranceState, rules: CheckRules) -> str:
     n_items, needed = counted(rules.test_items, "item"), figure(rules.pass_at, 2)
     if state.stage == "begin":
         return (
-            f"Qualification test: {n_items} with known answers. To pass, your spans need a mean "
-            f"IoU of {needed} with the right ones. Read the guidelines first."
+            f"Qualification test: {n_items} with known answers. To pass, your marks need a mean "
+            f"overlap (IoU) of {needed} with the right ones; 1 is the same characters."
         )
     if state.stage == "test":
         return f"Qualification test: {state.done} of {counted(len(state.items), 'item')} decided"

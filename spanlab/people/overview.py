@@ -283,7 +283,9 @@ def people_table(overview: CampaignOverview) -> ResultTable:
     agreement = "Agreement is the mean IoU with others on items that both have finished."
     if overview.is_blind:
         agreement = "You review blind: people's agreement is shown once you have finished."
-    remarks = [f"Items per hour count active time in Review. {agreement} Days and times are UTC."]
+    pace = any(person.per_hour for person in overview.people)
+    active = "Items per hour count active time in Review. Days and times are UTC. " if pace else ""
+    remarks = [f"{active}{agreement}"]
     if overview.plan is not None and not settings.assigned_to:
         remarks.append("Remaining items are shared: one item can count for several people.")
         if overview.plan.surplus:

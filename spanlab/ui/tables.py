@@ -12,7 +12,6 @@ import pandas as pd
 import streamlit as st
 
 from spanlab.output.csv_text import as_written, safe_cell
-from spanlab.output.figures import field_in_words
 from spanlab.output.tables import (
     MISSING,
     Cell,
@@ -59,9 +58,7 @@ def show_table(
     drawn = drawn or table
     if drawn.chart is not None:
         show_chart(drawn, alt or table.title)
-        csv_button(
-            whole or table, "The chart's toolbar, at its upper right, downloads the picture."
-        )
+        csv_button(whole or table)
     show_remarks(table)
 
 
@@ -176,9 +173,6 @@ def _column_config(table: ResultTable) -> dict[str, Any]:
         _ends(column): st.column_config.TextColumn(title, alignment="right") for column in measured
     }
     for column in table.columns:
-        heading = column.title
-        if heading == "lang" or heading.startswith("meta."):  # programs read these names in files
-            heading = field_in_words(heading).capitalize()
-        config[column.title] = st.column_config.Column(heading, help=column.about or None)
+        config[column.title] = st.column_config.Column(column.heading, help=column.about or None)
     config[table.columns[0].title]["pinned"] = True
     return config

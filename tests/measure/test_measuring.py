@@ -332,7 +332,8 @@ def test_the_commands_plan_measure_and_gate(store: Store, tmp_path: Path) -> Non
     page = (tmp_path / "c.html").read_text()
     assert "<h1 dir='auto'>Certificate of judge on d</h1>" in page
     assert page.count("<svg") == 3
-    tables = [without_method(table)[0] for table in measure(store, "d").tables()]
+    rates, *tables = (without_method(table)[0] for table in measure(store, "d").tables())
+    tables.append(rates.model_copy(update={"title": "Rates"}))  # its headline says the title's
     assert all(as_html(table) in page for table in tables)
     assert "default-src 'none'" in page
     assert "anna (150)" in page

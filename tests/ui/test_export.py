@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from spanlab.data.export_choice import ExportChoice
 from spanlab.data.exporting import export_dataset
 from spanlab.data.report_links import shared_report
+from spanlab.people.entrance import change_checks
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -114,6 +115,19 @@ def test_missing_annotations_are_counted_beforehand(open_page: OpenPage, mine: S
     assert "2 of 3 not finished by Ann yet" in "".join(text.value for text in app.markdown)
 
 
+def test_labels_of_check_items_alone_are_not_called_unfinished(
+    open_page: OpenPage, mine: Store
+) -> None:
+    gold = Annotation(annotator="gold", kind=AnnotatorKind.GOLD)
+    mine.save_annotations("mine", [("a", gold)])
+    words = "2 of 3 not finished by gold yet"
+    assert words in "".join(text.value for text in open_page("export").markdown)
+    change_checks(mine, "mine", {"share": 0.1})
+    shown = "".join(text.value for text in open_page("export").markdown)
+    assert words not in shown
+    assert "2 of 3 not finished by Ann yet" in shown
+
+
 def test_what_is_begun_is_a_draft(store: Store) -> None:
     begun = Annotation(annotator="Bo", kind=AnnotatorKind.PERSON, status=Status.NOT_ANNOTATED)
     items = [Item(id=name, answer="text") for name in ("one", "two")]
@@ -159,11 +173,10 @@ def test_everybody_does_not_fit_into_a_mushroom_file(open_page: OpenPage, mine: 
     mine.save_annotations("mine", [("a", ben)])
     app = open_page("export")
     choose_format(app, "mushroom")
-    assert "one annotator" in app.error[0].value
-    assert "Ann, Ben" in app.error[0].value
-    assert app.button(key="make-export").disabled
+    assert not app.error  # nobody has been chosen yet
+    assert "choose whose" in app.info[0].value
+    assert not [button for button in app.button if button.key == "make-export"]
     choose(app, "Ben")
-    assert not app.error
     assert not app.button(key="make-export").disabled
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from measured_data import filled
 from playwright.sync_api import Browser
 
 from spanlab.data.export_choice import ExportChoice
 from spanlab.data.exporting import export_dataset
+from spanlab.measure.certificate_html import certificate_html
+from spanlab.measure.certificates import certify
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -117,3 +120,15 @@ def test_a_report_of_long_texts_prints_on_two_pages(
     page.goto(path.as_uri())
     assert page.pdf(format="A4").count(b"/Type /Page\n") == 2
     page.close()
+
+
+def test_a_certificates_tables_are_whole_in_the_window_that_shows_them(
+    store: Store, browser: Browser
+) -> None:
+    filled(store, "certified", lambda at: at % 4 == 0, 100, 60, by="meta.model")
+    with browser.new_context(viewport={"width": 820, "height": 700}) as context:
+        page = context.new_page()
+        page.set_content(certificate_html(certify(store, "certified")))
+        assert page.locator("table").first.locator("th").first.text_content() == "Model"
+        tables = "nodes => nodes.map((node) => node.scrollWidth - node.clientWidth)"
+        assert set(page.eval_on_selector_all("table", tables)) == {0}
