@@ -58,10 +58,14 @@ class AssignedShare:
             raise UsageError(f"person {self.number} is none of {self.people}")
 
     @property
+    def steps(self) -> list[int]:
+        """The steps of all rounds."""
+        return [step for step in range(1, self.people + 1) if gcd(step, self.people) == 1]
+
+    @property
     def steps_back(self) -> list[int]:
         """The inverses, modulo ``people``, of the steps of all rounds."""
-        steps = (step for step in range(1, self.people + 1) if gcd(step, self.people) == 1)
-        return [pow(step, -1, self.people) for step in steps]
+        return [pow(step, -1, self.people) for step in self.steps]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ What comes next for whom is decided in the room ``worklists``.
 
 from __future__ import annotations
 
+from math import gcd
 from typing import Any
 
 from sqlalchemy import (
@@ -12,6 +13,7 @@ from sqlalchemy import (
     Connection,
     Select,
     Table,
+    case,
     delete,
     func,
     or_,
@@ -19,7 +21,7 @@ from sqlalchemy import (
     update,
 )
 
-from spanlab.schema import AnnotatorKind, Status
+from spanlab.schema import AnnotatorKind, AssignedShare, Status
 from spanlab.storage.catalog import DatasetRow, annotators_of, settings_of
 from spanlab.storage.engine import insert_new
 from spanlab.storage.tables import (
@@ -87,13 +89,33 @@ def deal(connection: Connection, dataset: DatasetRow, *, anew: bool = False) -> 
     )
     if anew and connection.execute(has_begun.limit(1)).first() is None:
         connection.execute(update(queue_values).where(here).values(turn=None))
-    last = connection.execute(select(func.max(queue_values.c.turn)).where(here)).scalar()
-    first, position = 0 if last is None else last + 1, queue_values.c.position
-    number = func.row_number().over(order_by=position) - 1 + first
-    waiting = over_planned(connection, dataset, position, number.label("turn"))
+    share = AssignedShare(0, len(settings.assigned_to), settings.overlap)
+    turns, position = queue_values.c.turn, queue_values.c.position
+    last, n_dealt = connection.execute(select(func.max(turns), func.count(turns)).where(here)).one()
+    people, steps = share.people, share.steps
+    begun = n_dealt - n_dealt % people
+    in_round = connection.execute(select(turns).where(here, turns >= begun)).scalars()
+    step, end = steps[begun // people % len(steps)], 0
+    if {*in_round} != {_turn(share, at, step) for at in range(begun, n_dealt)}:
+        # A round that has begun otherwise, by 1.0 say, goes on in the ring's order.
+        n_dealt, end = last + 1, (last // people + 1) * people
+    at = func.row_number().over(order_by=position) - 1 + n_dealt
+    step_at = case(dict(enumerate(steps)), value=at // people % len(steps))
+    turn = case((at < end, at), else_=_turn(share, at, step_at))
+    waiting = over_planned(connection, dataset, position, turn.label("turn"))
     dealt = waiting.where(queue_values.c.turn.is_(None)).subquery()
     giving = update(queue_values).where(here, position == dealt.c.position)
     connection.execute(giving.values(turn=dealt.c.turn))
+
+
+def _turn(share: AssignedShare, number: Any, step: Any) -> Any:
+    """Return the turn of an item by how many were dealt before, in a round with this step.
+
+    Each begins in the ring where the one before has ended: so shares are even amid a round, too.
+    """
+    people, place = share.people, number % share.people
+    n_rings = place // (people // gcd(share.each, people))  # after which all have as many
+    return number - place + (place * share.each + n_rings) * step % people
 
 
 def rename_person(connection: Connection, dataset: DatasetRow, name: str, new: str) -> None:

@@ -1,0 +1,37 @@
+"""What a plan gives to each of its people: as many items as to everybody else."""
+
+from __future__ import annotations
+
+import pytest
+
+from spanlab.schema import Item, Record
+from spanlab.storage import Store
+from spanlab.worklists import drawing, plans
+
+NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Fay", "Gus", "Hal", "Ivy", "Jo", "Kim", "Leo")
+
+
+def _add(store: Store, first: int, end: int) -> None:
+    items = (Item(id=f"{number:02}", answer="said") for number in range(first, end))
+    store.import_records("d", [Record(item=item) for item in items])
+
+
+def _assigned(store: Store) -> list[int]:
+    plan = plans.plan(store, "d")
+    assert plan is not None
+    return [part.assigned or 0 for part in plan.people]
+
+
+@pytest.mark.parametrize(("people", "each"), [(6, 2), (5, 2), (10, 3), (12, 6), (4, 4), (3, 1)])
+def test_shares_are_even_to_one_item_however_many_items_there_are(
+    store: Store, people: int, each: int
+) -> None:
+    _add(store, 0, 1)
+    plan = {"overlap": each, "assigned_to": NAMES[:people]}
+    store.change_settings("d", lambda now: now.model_copy(update=plan))
+    for n_items in range(1, 3 * people, 2):
+        _add(store, n_items, n_items + 2)
+        drawing.draw(store, "d", "Ada")
+        shares = _assigned(store)
+        assert sum(shares) == each * (n_items + 2)
+        assert max(shares) - min(shares) <= 1
