@@ -337,7 +337,8 @@ def progress_of(connection: Connection, dataset: DatasetRow, reviewer: str) -> Q
     listed = rows_of(queue_items, dataset, reviewer)
     both = select(func.count()).where(*listed, queue_items.c.position.in_(decided))
     done, skipped = counted[Status.DONE], counted[Status.SKIPPED]
-    left = size.items - connection.execute(both).scalar_one()
+    n_both = connection.execute(both).scalar_one()
+    left = size.items - n_both
     total, waiting = done + skipped + left, False
     if settings.may_lose:
         query = QueueQuery(reviewer=reviewer, status=Status.NOT_ANNOTATED, listed=True)
@@ -348,7 +349,7 @@ def progress_of(connection: Connection, dataset: DatasetRow, reviewer: str) -> Q
         parts = [Selection(connection, dataset, held)]
         if grows(settings) and reviewer not in settings.away:
             n_unseen = len(_pool(connection, dataset, reviewer, "")) if settings.known else 0
-            n_unlisted = dataset.n_items - size.items - n_unseen
+            n_unlisted = dataset.n_items - size.items - n_unseen - (done + skipped - n_both)
             total += _n_to_come(connection, dataset, reviewer, n_unlisted)
             free = replace(query, max_annotators=settings.overlap - 1)
             n_free = _free(connection, dataset, free).count()

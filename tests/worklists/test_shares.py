@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanlab.schema import Item, Record
+from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record
 from spanlab.storage import Store
 from spanlab.worklists import drawing, plans
 
@@ -35,3 +35,16 @@ def test_shares_are_even_to_one_item_however_many_items_there_are(
         shares = _assigned(store)
         assert sum(shares) == each * (n_items + 2)
         assert max(shares) - min(shares) <= 1
+
+
+def test_what_somebody_has_done_elsewhere_is_once_in_the_total(store: Store) -> None:
+    _add(store, 0, 18)
+    store.change_settings("d", lambda now: now.model_copy(update={"overlap": 1}))
+    query = QueueQuery(reviewer="Ada", listed=True, blind=True, unfinished=True, reserve=True)
+    drawing.draw(store, "d", "Ada")
+    assert drawing.draw_next(store, "d", query) == "00"
+    assert drawing.progress(store, "d", "Ada").total == 18
+    ada = Annotation(annotator="Ada", kind=AnnotatorKind.PERSON)
+    store.save_annotations("d", [("04", ada), ("05", ada)])
+    how_far = drawing.progress(store, "d", "Ada")
+    assert (how_far.total, how_far.done, how_far.by_others) == (18, 2, 0)
