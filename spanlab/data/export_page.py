@@ -99,14 +99,14 @@ def page() -> None:
     filled = _ask_filters(summary) | _ask_format(summary, row)
     filled["annotators"] = () if everybody else tuple(names)
     choice = ExportChoice.checked(filled)
+    if choice.format == "mushroom" and len(names) > 1:
+        st.info("This file has the labels of one annotator: choose whose.", icon=":material/group:")
+        return
     _say_contents(summary, names)
     if questions := questions_left_out(summary.settings, choice.format):
         st.caption(f"{questions[:1].upper()}{plain(questions[1:])}.")
     if not names and not everybody:
         st.info("Choose whose annotations go into the file.", icon=":material/group:")
-        return
-    if choice.format == "mushroom" and len(names) > 1:
-        st.info("This file has the labels of one annotator: choose whose.", icon=":material/group:")
         return
     beginning = preview_of(summary, choice)
     request = _ExportRequest(summary.name, choice, seen_store(summary).sight(summary.name))

@@ -258,8 +258,10 @@ def _draw_state(result: Measurement) -> None:
         icon = ":material/edit_note:"
         link("review", "Review the sample", icon=icon, dataset=result.dataset, queue=SAMPLE)
     if result.rate.finite is not None:
-        with right:
-            _draw_picture(corrected_table(result))
+        with right:  # the table below has its figures, and the file
+            picture = corrected_table(result)
+            st.markdown(f"**{plain(picture.title)}**")
+            show_chart(picture, picture.title)
 
 
 def _draw_rates(summary: DatasetSummary, result: Measurement | None) -> None:

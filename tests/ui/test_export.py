@@ -175,6 +175,7 @@ def test_everybody_does_not_fit_into_a_mushroom_file(open_page: OpenPage, mine: 
     choose_format(app, "mushroom")
     assert not app.error  # nobody has been chosen yet
     assert "choose whose" in app.info[0].value
+    assert "The file has" not in "".join(text.value for text in app.markdown)
     assert not [button for button in app.button if button.key == "make-export"]
     choose(app, "Ben")
     assert not app.button(key="make-export").disabled

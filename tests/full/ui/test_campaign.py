@@ -242,6 +242,7 @@ def test_review_offers_the_test_and_says_kindly_how_it_went(
     app = open_page("review", dataset="d", reviewer="Ada")
     assert "Mark **years** alone." in [each.value for each in app.markdown]
     assert "Qualification test\\: 2 items" in app.info[0].value
+    assert "your marks need a mean overlap" in app.info[0].value
     app.button[-1].click().run()
     assert not app.exception
     assert "0 of 2 items decided" in app.caption[-1].value
@@ -269,6 +270,7 @@ def test_the_lead_sees_people_and_takes_items_back(open_page: OpenPage, bridges:
     people = app.dataframe[0].value
     assert list(people["Person"]) == ["Ada", "Ben"]
     told = _texts(app)
+    assert ("Items per hour count" in told) == ("Items per hour" in people)
     for entry in ("no guidelines", "1 person per item", "10 check items"):
         assert entry in told
     assert "gold labels (gold)" in told
