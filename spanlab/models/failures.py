@@ -157,7 +157,7 @@ def no_connection(
     why = cause.__cause__ or cause
     names = {base.__name__ for base in type(why).__mro__}
     kind = NoConnectionError if names & _REFUSED_CONNECTIONS else UnavailableError
-    reason = getattr(why, "os_error", why)  # aiohttp writes its own settings around it …
+    reason: Any = getattr(why, "os_error", why)  # aiohttp writes its own settings around it …
     words = getattr(reason, "strerror", None) or str(why)
     if "Connect call failed" in words and reason.errno:  # … and asyncio a tuple behind it
         words = os.strerror(reason.errno)

@@ -67,6 +67,7 @@ button[data-testid^="stBaseButton-primary"] kbd {
 :has(> .st-key-start-bar) { position: sticky; bottom: 0; z-index: 9;
     background: light-dark(#fff, #171614); }
 .st-key-start-bar { max-height: 50vh; overflow-y: auto; }
+h2, h3 { scroll-margin-top: 7rem !important; } /* a link to one leads below the head */
 .st-key-guide-list button { min-height: 1.75rem; padding-block: 0; }
 @media (max-width: 40rem) {
     button kbd { display: none !important; }

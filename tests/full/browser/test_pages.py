@@ -145,6 +145,17 @@ def test_traces_are_fetched_by_what_is_typed_before_the_click(
         expect(page.get_by_text("Recognised as")).to_be_visible(timeout=WAIT)
 
 
+def test_a_link_to_a_heading_leads_below_the_head(visit: Callable[..., Page], dataset: str) -> None:
+    page = visit("campaign", dataset=dataset)
+    page.set_viewport_size({"width": 1280, "height": 500})
+    heading, head = page.get_by_role("heading", name="Set up"), page.locator(".st-key-page-head")
+    heading.evaluate("node => node.scrollIntoView()")  # as the link does
+    above, below = (box.bounding_box() for box in (head, heading))
+    assert above
+    assert below
+    assert above["y"] + above["height"] <= below["y"] < 200
+
+
 def test_campaign_shows_by_itself_who_has_come(
     visit: Callable[..., Page], store: Store, dataset: str
 ) -> None:
