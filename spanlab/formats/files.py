@@ -44,6 +44,8 @@ _LONE_SURROGATE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
 )
+_KEYS = re.compile(rb'"([^"]*)"\s*:')  # or, of one with a quote in it, what is behind that
+_KEY_ENDS = (b'":', b'" :')
 _BUFFER = 1 << 16
 _SHOWN = 1 << 10  # bytes of a record that is too large
 
@@ -110,7 +112,7 @@ class FileRow(NamedTuple):
         """The record as a JSON value.
 
         Raises:
-            InputError: it is too large, or not JSON.
+            InputError: it is too large, not JSON, or has a key twice in one object.
         """
         try:
             return from_json(self.raw, allow_inf_nan=False)
@@ -314,8 +316,13 @@ class InputFile:
         unit = unit or self.unit
         # A record that is short enough whatever stands in it, as nearly all are, is not counted.
         if len(raw) * DENSEST <= self.limit or weight(raw) <= self.limit:
-            return FileRow(line, _storable(raw), unit, number)
-        refused = too_large("the record", self.limit)
+            try:
+                _check_keys(raw)
+                return FileRow(line, _storable(raw), unit, number)
+            except InputError as error:
+                refused = error
+        else:
+            refused = too_large("the record", self.limit)
         refused.unit = unit
         refused = refused.at(file=self.name, line=line, unit=unit)
         return FileRow(line, raw[:_SHOWN], unit, number, refused=refused)
@@ -334,13 +341,19 @@ class InputFile:
         if weight(data, values=values) > self.limit:
             raise too_large("the file", self.limit, file=self.name)
         data = data.removeprefix(BOM)
-        return _storable(data) if values else data
+        if not values:
+            return data
+        try:
+            _check_keys(data)
+        except InputError as error:
+            raise error.at(file=self.name) from None
+        return _storable(data)
 
     def load(self) -> object:
         """Return the whole file as one JSON value.
 
         Raises:
-            InputError: it is not JSON, or too large to be read at once.
+            InputError: it is not JSON, too large to be read at once, or has a key twice.
         """
         try:
             return from_json(self.whole(values=True), allow_inf_nan=False)
@@ -361,6 +374,37 @@ class InputFile:
                     yield self.row(number, raw, "record")
             except ValueError as error:
                 raise InputError(f"not valid JSON: {error}", file=self.name) from None
+
+
+def _check_keys(raw: bytes) -> None:
+    """Check that no key of a JSON object is lost to another one of its name; not what is no JSON.
+
+    A parser that calls Python for each object takes six times as long. So the keys of a record in
+    which some name comes again are counted in it and in what is read of it: only where these
+    differ are they looked at.
+
+    Raises:
+        InputError: a key is twice in one object.
+    """
+    names = _KEYS.findall(raw)
+    if len(names) == len(set(names)):
+        return
+    with suppress(ValueError, RecursionError):
+        written = to_json(from_json(raw))
+        if any(raw.count(mark) > written.count(mark) for mark in _KEY_ENDS):
+            json.loads(raw, object_pairs_hook=_only_once)
+
+
+def _only_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the members of an object; raises InputError for two of one name."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise InputError(
+            f"the key {next(n for n in members if names.count(n) > 1)!r} is twice in one object",
+            expected="each key once: which of the two counts is not known",
+        )
+    return members
 
 
 def _storable(data: bytes) -> bytes:

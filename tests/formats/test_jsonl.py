@@ -282,3 +282,21 @@ def test_what_is_no_number_is_missing_in_meta_too(tmp_path: Path) -> None:
     path.write_text('{"id":"a","answer":"x","meta":{"k":[NaN, -Infinity, 1]}}\n')
     (record,) = read(path)
     assert record.item.meta == {"k": [None, None, 1]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [
+        ('"answer": "It opened in 1931.", "answer": "It opened in 1913."', "answer"),
+        ('"answer" : "x", "answer" : "y"', "answer"),
+        ('"answer": "x", "meta": {"k": [{"n": 1, "n": 2}]}', "n"),
+        ('"answer": "x", "score": NaN, "answer": "y"', "answer"),
+        ('"answer": "say \\"it\\": now", "answer": "y"', "answer"),
+    ],
+)
+def test_a_key_twice_in_one_object_is_refused(tmp_path: Path, fields: str, key: str) -> None:
+    path = tmp_path / "twice.jsonl"
+    path.write_text('{"id": "a", "answer": "x \\": y"}\n{"id": "b", ' + fields + "}\n")
+    with pytest.raises(InputError, match=f"line 2.*the key '{key}' is twice in one object"):
+        list(read(path))
+    assert [record.item.id for record in read(path, ReadOptions(on_reject=lambda _: None))] == ["a"]
