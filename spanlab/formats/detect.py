@@ -122,6 +122,8 @@ def _first_value(file: InputFile) -> list[dict[str, object]]:
     elif file.size > _LOADED and is_single(file):
         value = names_in(file)
     else:
+        if (first_row := next(file.rows(), None)) and first_row.refused:
+            raise first_row.refused
         value = file.load()
     return [value] if isinstance(value, dict) else []
 

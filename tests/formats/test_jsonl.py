@@ -10,7 +10,7 @@ import pytest
 from full_record import full_record
 
 from spanlab.base.errors import InputError
-from spanlab.formats import ReadOptions, RejectedRecord, read, write
+from spanlab.formats import ReadOptions, RejectedRecord, detect, read, write
 from spanlab.schema import (
     Annotation,
     AnnotatorKind,
@@ -300,3 +300,10 @@ def test_a_key_twice_in_one_object_is_refused(tmp_path: Path, fields: str, key: 
     with pytest.raises(InputError, match=f"line 2.*the key '{key}' is twice in one object"):
         list(read(path))
     assert [record.item.id for record in read(path, ReadOptions(on_reject=lambda _: None))] == ["a"]
+
+
+def test_a_key_twice_in_every_object_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "twice.jsonl"
+    path.write_text('{"id": "a", "answer": "x", "answer": "y"}\n' * 2)
+    with pytest.raises(InputError, match=r"line 1.*the key 'answer' is twice in one object"):
+        detect(path)
