@@ -122,7 +122,8 @@ def _first_value(file: InputFile) -> list[dict[str, object]]:
     elif file.size > _LOADED and is_single(file):
         value = names_in(file)
     else:
-        if (first_row := next(file.rows(), None)) and first_row.refused:
+        first_row = None if is_single(file) else next(file.rows(), None)
+        if first_row is not None and first_row.refused is not None:
             raise first_row.refused
         value = file.load()
     return [value] if isinstance(value, dict) else []

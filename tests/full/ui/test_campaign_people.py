@@ -51,6 +51,7 @@ def mine(store: Store) -> Store:
 
 def test_progress_shows_what_each_person_finished_by_day(open_page: OpenPage, mine: Store) -> None:
     app = open_page("campaign", dataset="mine")
+    assert not app.error, app.error[0].value
     app.segmented_control(key="spanlab.campaign").set_value("Items by day").run()
     assert "has pressed Done" in app.info[0].value
     done = SetStatus(status=Status.DONE)
