@@ -311,6 +311,12 @@ def import_files(
             f"configuration does: spanlab datasets {dataset} --questions FILE"
         )
     log.warnings += other_ids.remarks()
+    if places.n_again:
+        log.warnings.append(
+            f"{counted(places.n_again, 'answer')} stood in a file before, to the same question: "
+            "each is an item of its own, with the labels of its file; where such files have the "
+            "same ids, --join adds the labels of one to the items of the other"
+        )
     missing = words_on_missing(places.without_passages, places.without_question, count)
     return ImportResult(count, tuple(log.warnings), tuple(log.rejects), missing, log.fields)
 
@@ -454,6 +460,9 @@ class _RecordPosition(NamedTuple):
     unit: str
 
 
+_COMPARED = 100_000  # answers that are looked for in other files: 10 MB
+
+
 class _RecordPositions:
     """The lines of an import's records, at the cost of eight bytes a record."""
 
@@ -463,7 +472,8 @@ class _RecordPositions:
         self._starts: list[int] = []  # number of each file's first record
         self._units: dict[int, str] = {}  # file → what its lines are, if it has any record
         self._lines = array("Q")
-        self.without_passages = self.without_question = 0
+        self.without_passages = self.without_question = self.n_again = 0
+        self._answers: dict[int, int] = {}  # hash of an answer and its question → its first file
 
     def records(self) -> Iterator[Record]:
         """Yield the records of all files."""
@@ -474,7 +484,18 @@ class _RecordPositions:
                 self._lines.append(placed.line)
                 self.without_passages += has_no_evidence(placed.record.item)
                 self.without_question += not placed.record.item.question.strip()
+                self.n_again += self._is_again(placed.record.item, number)
                 yield placed.record
+
+    def _is_again(self, item: Item, file: int) -> bool:
+        """Say whether an answer stood in a file before, by the first ones of several files."""
+        if len(self._files) == 1 or not item.answer:
+            return False
+        key = hash((item.question, item.answer, str(item.meta.get("model"))))
+        first = self._answers.get(key, file)
+        if len(self._answers) < _COMPARED:
+            self._answers.setdefault(key, file)
+        return first != file
 
     def of(self, index: int) -> _RecordPosition:
         """Return the place of the record that came ``index``-th, counted from 0."""

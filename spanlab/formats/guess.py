@@ -310,9 +310,9 @@ class _Guesser:
         A column of answers may be called by its model, or be empty; passages and marks are told by
         what others hold.
         """
-        has_evidence = any(name.startswith(("knowledge", "evidence")) for name in self._named)
-        if field == "messages" and has_evidence and _TALKS.isdisjoint(self._named.keys() - {_TALK}):
-            for column in self._named.get(_TALK, ()):
+        if field == "messages" and _TALKS.isdisjoint(self._named.keys() - {_TALK}):
+            has_evidence = any(name.startswith(("knowledge", "evidence")) for name in self._named)
+            for column in self._named.get(_TALK, ()) if has_evidence else ():
                 if all(len(alternating(value)) > 1 for value in self._values(column)):
                     yield column, "what was said before, beside evidence"
         if field == "answer":
