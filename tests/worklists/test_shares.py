@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import select, update
 
-from spanlab.schema import Annotation, AnnotatorKind, Item, QueueQuery, Record
+from spanlab.schema import Annotation, AnnotatorKind, Item, Permission, QueueQuery, Record
 from spanlab.storage import Store
+from spanlab.storage.tables import queue_values
 from spanlab.worklists import drawing, plans
 
 NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Fay", "Gus", "Hal", "Ivy", "Jo", "Kim", "Leo")
@@ -48,3 +50,24 @@ def test_what_somebody_has_done_elsewhere_is_once_in_the_total(store: Store) -> 
     store.save_annotations("d", [("04", ada), ("05", ada)])
     how_far = drawing.progress(store, "d", "Ada")
     assert (how_far.total, how_far.done, how_far.by_others) == (18, 2, 0)
+
+
+def test_a_round_that_was_begun_in_the_ring_goes_on_so_and_items_keep_their_people(
+    store: Store,
+) -> None:
+    """As 1.0 dealt: an item's turn was its position."""
+    _add(store, 0, 9)
+    plan = {"overlap": 2, "assigned_to": NAMES[:6]}
+    store.change_settings("d", lambda now: now.model_copy(update=plan))
+    turns = select(queue_values.c.turn).order_by(queue_values.c.position)
+    with store.writing(Permission.MANAGE, "d") as connection:
+        position = queue_values.c.position
+        connection.execute(update(queue_values).values(turn=position))
+    _add(store, 9, 30)
+    drawing.draw(store, "d", "Ada")
+    with store.writing(Permission.MANAGE, "d") as connection:
+        dealt = [*connection.execute(turns).scalars()]
+    assert dealt[:12] == [*range(12)]
+    assert dealt[12:] != [*range(12, 30)]
+    assert sorted(dealt) == [*range(30)]
+    assert set(_assigned(store)) == {10}
